@@ -1,0 +1,131 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+)
+
+// The keys of a record's Secret.
+const (
+	DataKey = "data"      // Zarf's record, a Package
+	OwnKey  = "zarf-host" // zarf-host's own, an Own
+)
+
+// Record is everything that is remembered of one package. Change its Package and Own through their
+// transitions and keep the Record around them: it also holds what was read and not understood,
+// which Encode writes back.
+type Record struct {
+	Package Package
+	Own     Own
+	// Notes say, in lower-case sentences, what Decode repaired.
+	Notes []string
+
+	readData, readOwn []byte
+}
+
+// Decode reads a record. own is empty where the Secret has no such key. Blank chart entries, a
+// fault of Zarf's, are dropped and noted. Errors never quote the record.
+func Decode(data, own []byte) (Record, error) {
+	r := Record{readData: bytes.Clone(data), readOwn: bytes.Clone(own)}
+	if err := decode(data, &r.Package); err != nil {
+		return Record{}, fmt.Errorf("reading key %q: %w", DataKey, err)
+	}
+	if r.Package.Name == "" {
+		return Record{}, fmt.Errorf("reading key %q: it names no package", DataKey)
+	}
+	if len(own) > 0 {
+		if err := decode(own, &r.Own); err != nil {
+			return Record{}, fmt.Errorf("reading key %q: %w", OwnKey, err)
+		}
+		if r.Own.APIVersion != OwnVersion {
+			return Record{}, &VersionError{Found: r.Own.APIVersion}
+		}
+	}
+	for i, c := range r.Package.DeployedComponents {
+		charts := slices.DeleteFunc(slices.Clone(c.InstalledCharts), func(chart Chart) bool { return chart.Name == "" })
+		if blank := len(c.InstalledCharts) - len(charts); blank > 0 {
+			r.Package.DeployedComponents[i].InstalledCharts = charts
+			r.Notes = append(r.Notes, fmt.Sprintf("component %q: dropped %d blank chart entries from the record", c.Name, blank))
+		}
+	}
+	return r, nil
+}
+
+// Encode returns the values of both keys; own is nil while there is nothing to write. What Decode
+// read and did not understand is in them again: unknown fields of the record, of its components and
+// of its charts always, unknown fields deeper down as long as what they belong to did not change.
+func (r Record) Encode() (data, own []byte, err error) {
+	data, err = json.Marshal(r.Package)
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing the record of package %q: %w", r.Package.Name, withoutContents(err))
+	}
+	if data, err = graftPackage(data, r.readData); err != nil {
+		return nil, nil, fmt.Errorf("writing the record of package %q: %w", r.Package.Name, err)
+	}
+	if r.Own.IsZero() && len(r.readOwn) == 0 {
+		return data, nil, nil
+	}
+	r.Own.APIVersion = OwnVersion
+	own, err = json.Marshal(r.Own)
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing key %q of package %q: %w", OwnKey, r.Package.Name, err)
+	}
+	if own, err = graftOwn(own, r.readOwn); err != nil {
+		return nil, nil, fmt.Errorf("writing key %q of package %q: %w", OwnKey, r.Package.Name, err)
+	}
+	return data, own, nil
+}
+
+// LogValue keeps a record that is logged from showing its configuration.
+func (r Record) LogValue() slog.Value { return r.Package.LogValue() }
+
+// VersionError says that zarf-host's own key is of a format that this program does not know.
+type VersionError struct {
+	Found string
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("reading key %q: its format is %q, and only %q is known", OwnKey, e.Found, OwnVersion)
+}
+
+// Hint says what to do about it.
+func (e *VersionError) Hint() string {
+	return "a newer zarf-host wrote this record; use that version or a later one"
+}
+
+// decode reads exactly one JSON object and its numbers as they are written.
+func decode(data []byte, into any) error {
+	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		return errors.New("it is not a JSON object")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(into); err != nil {
+		return readable(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows its JSON object")
+	}
+	return nil
+}
+
+// readable is the cause of a decoding error, without the value that it trips over.
+func readable(err error) error {
+	var syntax *json.SyntaxError
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
+	case errors.As(err, &mismatch):
+		return withoutContents(err)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return errors.New("its JSON ends too early")
+	default:
+		return err
+	}
+}
