@@ -1,0 +1,157 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zarf-host/zarf-host/host/definition"
+	"github.com/zarf-host/zarf-host/host/spec"
+)
+
+// Options say how a package is opened. The zero value is right for most callers.
+type Options struct {
+	// Limits bound what the package may make its reader do.
+	Limits Limits
+	// MemoryBytes is how much content is kept from the first pass, so that reading small files
+	// needs no second one. Default 32 MiB.
+	MemoryBytes int64
+}
+
+// File is a file of a package, as it was when the package was opened.
+type File struct {
+	Path   string // slashes, relative to the root of the package
+	Size   int64
+	SHA256 string // hex
+}
+
+// Bundle is an opened package. Its methods may be used by several goroutines at once. Close it.
+type Bundle struct {
+	tree       tree
+	limits     Limits
+	raw        []byte // zarf.yaml
+	definition *spec.Package
+	files      []File
+	index      map[string]int // path → position in files
+	kept       map[string][]byte
+	integrity  Integrity
+}
+
+// Open reads the package at path once from start to end and refuses it, with a *RefusedError, if
+// anything in it breaks a rule. path is an archive, the .part000 file of a split archive, or a
+// folder. A package that is too old to have checksums opens, but is not Verified.
+func Open(ctx context.Context, path string, opts Options) (*Bundle, error) {
+	limits := opts.Limits.withDefaults()
+	t, err := openTree(path, limits)
+	if err != nil {
+		return nil, err
+	}
+	b, err := read(ctx, t, limits, orDefault(opts.MemoryBytes, 32<<20))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening package %q: %w", path, err), t.Close())
+	}
+	return b, nil
+}
+
+func openTree(path string, limits Limits) (tree, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening package: %w", err)
+	}
+	switch {
+	case info.IsDir():
+		return openFolder(path, limits)
+	case !info.Mode().IsRegular():
+		return nil, refuse(filepath.Base(path), "neither a file nor a folder")
+	case strings.HasSuffix(path, splitSuffix):
+		return openSplit(path, limits)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening package: %w", err)
+	}
+	return &archive{
+		name:   filepath.Base(path),
+		limits: limits,
+		// Each pass reads through a view of its own, so that passes may run side by side.
+		open:  func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(f, 0, 1<<62)), nil },
+		close: f.Close,
+	}, nil
+}
+
+// read makes the first pass and everything that follows from it.
+func read(ctx context.Context, t tree, limits Limits, memory int64) (*Bundle, error) {
+	s := newScan(limits, memory)
+	if err := t.each(ctx, true, s.file); err != nil {
+		return nil, err
+	}
+	b := &Bundle{tree: t, limits: limits, files: s.files, index: s.index, kept: s.kept, raw: s.kept[DefinitionPath]}
+	if b.raw == nil {
+		return nil, refuse(DefinitionPath, "missing: this is no package")
+	}
+	pkg, err := definition.Parse(b.raw)
+	if err != nil {
+		return nil, &RefusedError{File: DefinitionPath, Reason: "not a package definition", Err: err}
+	}
+	b.definition = pkg
+	if err := checkPathNames(pkg); err != nil {
+		return nil, err
+	}
+	if b.integrity, err = verify(pkg, b.files, s.kept[ChecksumsPath], limits); err != nil {
+		return nil, err
+	}
+	b.integrity.Digest, err = packageDigest(pkg, b.files)
+	if err != nil && b.integrity.OK {
+		return nil, &RefusedError{File: DefinitionPath, Reason: "no digest follows from it", Err: err}
+	}
+	return b, nil
+}
+
+// Close frees what the package holds open. It leaves the package as it was found.
+func (b *Bundle) Close() error { return b.tree.Close() }
+
+// Definition is the package's definition; the caller may change what it gets.
+func (b *Bundle) Definition() spec.Package {
+	pkg, err := definition.Parse(b.raw)
+	if err != nil { // cannot be: Open parsed the same bytes
+		return *b.definition
+	}
+	return *pkg
+}
+
+// DefinitionBytes is zarf.yaml as it is in the package.
+func (b *Bundle) DefinitionBytes() []byte { return slices.Clone(b.raw) }
+
+// Digest is the digest that Zarf gives the package, "sha256:…". It is "" for an unverified package
+// whose definition does not say when it was built.
+func (b *Bundle) Digest() string { return b.integrity.Digest }
+
+// Integrity says what was checked.
+func (b *Bundle) Integrity() Integrity { return b.integrity }
+
+// Verified reports whether every file is what the definition vouches for. An unverified package
+// may be looked at, not deployed. It says nothing about who made the package: see Signed.
+func (b *Bundle) Verified() bool { return b.integrity.OK }
+
+// Signed reports whether the package claims a signature, which nothing here verifies.
+func (b *Bundle) Signed() bool {
+	if b.definition.Build.Signed != nil {
+		return *b.definition.Build.Signed
+	}
+	_, ok := b.index[LegacySignaturePath]
+	return ok
+}
+
+// Files are the package's files in the order in which it has them.
+func (b *Bundle) Files() []File { return slices.Clone(b.files) }
+
+// Has reports whether the package has a file.
+func (b *Bundle) Has(path string) bool {
+	_, ok := b.index[path]
+	return ok
+}
