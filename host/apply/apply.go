@@ -1,0 +1,280 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zarf-host/zarf-host/host/event"
+	"github.com/zarf-host/zarf-host/host/object"
+	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/spec"
+	"github.com/zarf-host/zarf-host/host/state"
+)
+
+// cancelBudget is how long everything that follows a cancellation may take together (SPEC 2).
+const cancelBudget = 10 * time.Second
+
+// ErrLeaseLost is the cause with which an operation's context is cancelled when its lease is lost:
+// somebody else may be at work, so nothing more is written.
+var ErrLeaseLost = errors.New("the lease was lost")
+
+// Recorder writes the record of the package. It must work after the operation's context is done,
+// because the outcome of a cancelled operation is recorded too.
+type Recorder interface {
+	Save(ctx context.Context, record state.Record) error
+	Delete(ctx context.Context) error
+}
+
+// Releases installs and uninstalls Helm releases.
+type Releases interface {
+	// Install installs or upgrades a release as the step says. It calls onRevision with the number
+	// of the revision that it is about to create, before it writes anything.
+	Install(ctx context.Context, step plan.Release, onRevision func(int) error) (Installed, error)
+	// Uninstall removes a release but leaves the objects in keep alive. It calls beforeDelete with
+	// all objects that it will leave, before it deletes anything.
+	Uninstall(ctx context.Context, step plan.PruneRelease, keep []object.Ref, beforeDelete func([]object.Ref) error) (Uninstalled, error)
+	// Close writes the status of a release whose installation was cut off by a cancellation.
+	Close(ctx context.Context, release object.Release) error
+}
+
+// Steps does what a component needs beside its releases.
+type Steps interface {
+	Run(ctx context.Context, component spec.Component, set spec.ActionSet, actions []spec.Action) error
+	PlaceFiles(ctx context.Context, component spec.Component) error
+	WaitHealthy(ctx context.Context, objects []object.Ref) error
+}
+
+// Installed is what came of an installation.
+type Installed struct {
+	Revision       int
+	ConnectStrings state.ConnectStrings
+}
+
+// Uninstalled is what came of an uninstallation.
+type Uninstalled struct {
+	Gone bool         // there was no such release any more
+	Kept []object.Ref // objects that were left alive
+}
+
+// Engine is what an operation works with.
+type Engine struct {
+	Recorder Recorder // nil when the operation needs no cluster
+	Releases Releases
+	Steps    Steps
+	Sink     event.Sink
+	Now      func() time.Time
+}
+
+// Result is what an operation did, whether it succeeded or not.
+type Result struct {
+	Outcome    state.EventOutcome
+	Components []ComponentResult
+	Releases   []ReleaseResult
+	Kept       []object.Ref
+	Record     state.Record // as it was written last
+}
+
+// ComponentResult is what became of one component.
+type ComponentResult struct {
+	Name    string
+	Outcome state.EventOutcome
+	Pruned  bool
+}
+
+// ReleaseResult is what became of one release.
+type ReleaseResult struct {
+	object.Release
+	Component string
+	Outcome   state.EventOutcome
+	Revision  int
+	Pruned    bool
+	Skipped   bool
+}
+
+// run is one operation while it is carried out.
+type run struct {
+	Engine
+	plan   plan.Plan
+	record state.Record
+	result Result
+	// parent is the operation's context; cancelled since is when it was first seen done.
+	since time.Time
+}
+
+func (r *run) say(level event.Level, step, component, format string, args ...any) {
+	r.Sink.Emit(event.Event{Level: level, Step: step, Component: component, Message: fmt.Sprintf(format, args...)})
+}
+
+// save writes a changed package record.
+func (r *run) save(ctx context.Context, change func(*state.Record)) error {
+	if r.Recorder == nil {
+		return nil
+	}
+	next := r.record
+	change(&next)
+	if err := r.Recorder.Save(ctx, next); err != nil {
+		return fmt.Errorf("recording package %q: %w", next.Package.Name, err)
+	}
+	r.record = next
+	r.result.Record = next
+	return nil
+}
+
+// bookkeeping returns the context in which an outcome is recorded: the operation's own while that
+// lives, else one that ends when the budget after a cancellation is used up.
+func (r *run) bookkeeping(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() == nil {
+		return ctx, func() {}
+	}
+	if r.since.IsZero() {
+		r.since = time.Now()
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), r.since.Add(cancelBudget))
+}
+
+// outcome says how an attempt that ended with err is recorded.
+func outcome(ctx context.Context, err error) state.EventOutcome {
+	switch {
+	case err == nil:
+		return state.Succeeded
+	case ctx.Err() != nil:
+		return state.Cancelled
+	default:
+		return state.Failed
+	}
+}
+
+// leaseLost reports whether the operation ended because its lease was lost.
+func leaseLost(ctx context.Context) bool {
+	return errors.Is(context.Cause(ctx), ErrLeaseLost)
+}
+
+// failure runs what a failing component asks for and records the outcome of the component. On a
+// cancellation the record comes first, because the actions may use up what time is left.
+func (r *run) failure(ctx context.Context, component spec.Component, set spec.ActionSet, was state.Status, err error) error {
+	if leaseLost(ctx) {
+		return err
+	}
+	how := outcome(ctx, err)
+	late, cancel := r.bookkeeping(ctx)
+	defer cancel()
+	record := func() error {
+		return r.save(late, func(s *state.Record) {
+			s.Package = s.Package.FinishComponent(component.Name, how, r.Now(), was)
+		})
+	}
+	actions := func() {
+		if len(set.OnFailure) == 0 {
+			return
+		}
+		if failed := r.Steps.Run(late, component, set, set.OnFailure); failed != nil {
+			r.say(event.Warn, "action", component.Name, "onFailure of component %q failed too: %v", component.Name, failed)
+		}
+	}
+	if how != state.Cancelled {
+		actions()
+		return errors.Join(err, record())
+	}
+	recorded := record()
+	actions()
+	return errors.Join(err, recorded)
+}
+
+// finish records the outcome of the whole operation.
+func (r *run) finish(ctx context.Context, err error, config *state.DeployConfig) error {
+	r.result.Outcome = outcome(ctx, err)
+	if leaseLost(ctx) {
+		return err
+	}
+	late, cancel := r.bookkeeping(ctx)
+	defer cancel()
+	saved := r.save(late, func(s *state.Record) {
+		s.Package = s.Package.Finish(r.result.Outcome, r.Now(), config)
+	})
+	if err == nil && saved != nil {
+		r.result.Outcome = state.Failed
+	}
+	return errors.Join(err, saved)
+}
+
+// tearDown uninstalls releases of one component and drops them from the record one by one, so that
+// a repeat goes on where this stopped. When the component goes as a whole, its onRemove actions run
+// around that, and it leaves the record.
+func (r *run) tearDown(ctx context.Context, component spec.Component, whole bool, releases []plan.PruneRelease) error {
+	set := component.Actions.OnRemove
+	was := state.StatusSucceeded
+	if has, ok := r.record.Package.Component(component.Name); ok {
+		was = has.Status
+	}
+	err := func() error {
+		if whole {
+			if err := r.save(ctx, func(s *state.Record) {
+				s.Package = s.Package.BeginComponent(component.Name, state.Remove, r.Now())
+			}); err != nil {
+				return err
+			}
+			if err := r.Steps.Run(ctx, component, set, set.Before); err != nil {
+				return err
+			}
+		}
+		for _, release := range releases {
+			if err := r.uninstall(ctx, release); err != nil {
+				return err
+			}
+		}
+		if !whole {
+			return nil
+		}
+		if err := r.Steps.Run(ctx, component, set, set.After); err != nil {
+			return err
+		}
+		return r.Steps.Run(ctx, component, set, set.OnSuccess)
+	}()
+	if err == nil && whole {
+		err = r.save(ctx, func(s *state.Record) { s.Package = s.Package.DropComponent(component.Name) })
+	}
+	if whole {
+		r.result.Components = append(r.result.Components, ComponentResult{Name: component.Name, Outcome: outcome(ctx, err), Pruned: true})
+	}
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("removing component %q: %w", component.Name, err)
+	if !whole {
+		return err
+	}
+	return r.failure(ctx, component, set, was, err)
+}
+
+func (r *run) uninstall(ctx context.Context, release plan.PruneRelease) error {
+	r.say(event.Info, "prune", release.Component, "uninstalling release %s", release.Release)
+	keep := r.plan.KeptIn(release.Release)
+	done, err := r.Releases.Uninstall(ctx, release, keep, func(kept []object.Ref) error {
+		if len(kept) == 0 {
+			return nil
+		}
+		return r.save(ctx, func(s *state.Record) { s.Own = s.Own.Keep(release.Release, kept...) })
+	})
+	r.result.Releases = append(r.result.Releases, ReleaseResult{
+		Release: release.Release, Component: release.Component, Outcome: outcome(ctx, err), Pruned: true,
+	})
+	if err != nil {
+		return fmt.Errorf("uninstalling release %s: %w", release.Release, err)
+	}
+	if done.Gone {
+		r.say(event.Warn, "prune", release.Component, "release %s is gone already", release.Release)
+	}
+	r.result.Kept = append(r.result.Kept, done.Kept...)
+	return r.save(ctx, func(s *state.Record) {
+		s.Package = s.Package.DropChart(release.Component, release.Release)
+		s.Own = s.Own.DropChart(release.Release)
+	})
+}
+
+// gone returns the releases of a component that the plan uninstalls, in the plan's order.
+func gone(p plan.Plan, component string) []plan.PruneRelease {
+	return slices.DeleteFunc(slices.Clone(p.Prune.Releases), func(r plan.PruneRelease) bool { return r.Component != component })
+}

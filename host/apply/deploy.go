@@ -1,0 +1,232 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/zarf-host/zarf-host/host/event"
+	"github.com/zarf-host/zarf-host/host/object"
+	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/spec"
+	"github.com/zarf-host/zarf-host/host/state"
+)
+
+// Deployment is a confirmed deployment. Record is what is in the cluster, with the attempt's event
+// not begun yet.
+type Deployment struct {
+	Plan       plan.Plan
+	Definition spec.Package // the whole definition
+	Selected   []string
+	Record     state.Record
+	Event      state.PackageEvent
+	Config     state.DeployConfig
+	// SkipUnchanged leaves out releases that the plan found unchanged.
+	SkipUnchanged bool
+	// Finally runs after apply and prune and before the success is recorded; its error makes the
+	// deployment a failed one. It asks the post-deploy hooks.
+	Finally func(ctx context.Context, result Result) error
+}
+
+// Deploy carries a deployment out, component by component, and then prunes what its plan lists. The
+// result says what was done also when there is an error.
+func (e Engine) Deploy(ctx context.Context, d Deployment) (Result, error) {
+	r := &run{Engine: e, plan: d.Plan, record: d.Record}
+	r.result.Record = d.Record
+	if err := r.save(ctx, func(s *state.Record) {
+		s.Package = s.Package.Define(d.Definition, d.Selected...)
+		s.Package = s.Package.Begin(d.Event)
+	}); err != nil {
+		r.result.Outcome = outcome(ctx, err)
+		return r.result, err
+	}
+	err := r.components(ctx, d)
+	if err == nil {
+		err = r.prune(ctx)
+	}
+	if err == nil && d.Finally != nil {
+		err = d.Finally(ctx, r.result)
+	}
+	err = r.finish(ctx, err, &d.Config)
+	return r.result, err
+}
+
+func (r *run) components(ctx context.Context, d Deployment) error {
+	for _, component := range d.Definition.Components {
+		if !slices.Contains(d.Selected, component.Name) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := r.component(ctx, component, d.SkipUnchanged); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) component(ctx context.Context, component spec.Component, skipUnchanged bool) error {
+	r.say(event.Info, "component", component.Name, "deploying component %q", component.Name)
+	var was state.Status
+	if has, ok := r.record.Package.Component(component.Name); ok {
+		was = has.Status
+	}
+	steps := releasesOf(r.plan, component.Name)
+	intended := make([]object.Release, len(steps))
+	for i, s := range steps {
+		intended[i] = s.Release
+	}
+	err := r.save(ctx, func(s *state.Record) {
+		s.Package = s.Package.BeginComponent(component.Name, state.Deploy, r.Now(), intended...)
+	})
+	if err == nil {
+		err = r.install(ctx, component, steps, skipUnchanged)
+	}
+	if err == nil {
+		err = r.save(ctx, func(s *state.Record) {
+			s.Package = s.Package.FinishComponent(component.Name, state.Succeeded, r.Now(), was)
+		})
+	}
+	r.result.Components = append(r.result.Components, ComponentResult{Name: component.Name, Outcome: outcome(ctx, err)})
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("deploying component %q: %w", component.Name, err)
+	return r.failure(ctx, component, component.Actions.OnDeploy, was, err)
+}
+
+// install does the work of one component in Zarf's order.
+func (r *run) install(ctx context.Context, component spec.Component, steps []plan.Release, skipUnchanged bool) error {
+	set := component.Actions.OnDeploy
+	if err := r.Steps.Run(ctx, component, set, set.Before); err != nil {
+		return err
+	}
+	if err := r.Steps.PlaceFiles(ctx, component); err != nil {
+		return err
+	}
+	for _, step := range steps {
+		if skipUnchanged && step.Action == plan.ReleaseUnchanged {
+			r.say(event.Info, "chart", component.Name, "release %s is unchanged: skipped", step.Release)
+			r.result.Releases = append(r.result.Releases, ReleaseResult{
+				Release: step.Release, Component: component.Name, Outcome: state.Succeeded, Skipped: true,
+			})
+			continue
+		}
+		if err := r.release(ctx, component, step); err != nil {
+			return err
+		}
+	}
+	if err := r.Steps.Run(ctx, component, set, set.After); err != nil {
+		return err
+	}
+	planned, _ := r.plan.Step(component.Name)
+	if len(planned.Health) > 0 {
+		if err := r.Steps.WaitHealthy(ctx, planned.Health); err != nil {
+			return fmt.Errorf("waiting for health checks: %w", err)
+		}
+	}
+	return r.Steps.Run(ctx, component, set, set.OnSuccess)
+}
+
+func (r *run) release(ctx context.Context, component spec.Component, step plan.Release) error {
+	r.say(event.Info, "chart", component.Name, "%s release %s", verb(step), step.Release)
+	done, err := r.Releases.Install(ctx, step, func(revision int) error {
+		return r.save(ctx, func(s *state.Record) {
+			s.Own = s.Own.SetRevision(step.Release, revision)
+			s.Own = s.Own.Forget(refs(step.Moved)...) // they are this release's from now on
+		})
+	})
+	how := outcome(ctx, err)
+	r.result.Releases = append(r.result.Releases, ReleaseResult{
+		Release: step.Release, Component: component.Name, Outcome: how, Revision: done.Revision,
+	})
+	if leaseLost(ctx) {
+		return err
+	}
+	late, cancel := r.bookkeeping(ctx)
+	defer cancel()
+	if how == state.Cancelled {
+		if closed := r.Releases.Close(late, step.Release); closed != nil {
+			err = errors.Join(err, fmt.Errorf("recording that release %s was cancelled: %w", step.Release, closed))
+		}
+	}
+	chart := state.Chart{Namespace: step.Namespace, Name: step.Name, Status: state.StatusSucceeded, ConnectStrings: done.ConnectStrings}
+	if err != nil {
+		chart.Status = state.StatusFailed
+		err = fmt.Errorf("installing chart %q as release %s: %w", step.Chart, step.Release, err)
+	}
+	saved := r.save(late, func(s *state.Record) { s.Package = s.Package.SetChart(component.Name, chart) })
+	return errors.Join(err, saved)
+}
+
+func refs(moves []plan.Move) []object.Ref {
+	out := make([]object.Ref, len(moves))
+	for i, m := range moves {
+		out[i] = m.Ref
+	}
+	return out
+}
+
+func verb(step plan.Release) string {
+	if step.Action == plan.ReleaseInstall {
+		return "installing"
+	}
+	return "upgrading"
+}
+
+// prune removes what the plan lists, components last deployed first, and forgets charts that moved
+// to another component.
+func (r *run) prune(ctx context.Context) error {
+	for _, has := range slices.Backward(slices.Clone(r.record.Package.DeployedComponents)) {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := r.forgetMoved(ctx, has); err != nil {
+			return err
+		}
+		step, planned := r.plan.Step(has.Name)
+		releases := gone(r.plan, has.Name)
+		whole := planned && step.Action == plan.ComponentPrune && !keepsSome(r.plan, has)
+		if !whole && len(releases) == 0 {
+			continue
+		}
+		component, ok := r.record.Package.Definition(has.Name)
+		if !ok {
+			component = spec.Component{Name: has.Name}
+		}
+		if err := r.tearDown(ctx, component, whole, releases); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepsSome reports whether a release of the component stays, so that the component must stay
+// recorded and its onRemove actions must not run.
+func keepsSome(p plan.Plan, has state.Component) bool {
+	return slices.ContainsFunc(has.InstalledCharts, func(c state.Chart) bool { return p.KeepsRelease(c.Release()) })
+}
+
+// forgetMoved drops from a component's record the charts that another component installs now.
+func (r *run) forgetMoved(ctx context.Context, has state.Component) error {
+	for _, chart := range has.InstalledCharts {
+		moved := slices.ContainsFunc(r.plan.Releases, func(s plan.Release) bool {
+			return s.Release == chart.Release() && s.Component != has.Name
+		})
+		if !moved {
+			continue
+		}
+		if err := r.save(ctx, func(s *state.Record) {
+			s.Package = s.Package.DropChart(has.Name, chart.Release())
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func releasesOf(p plan.Plan, component string) []plan.Release {
+	return slices.DeleteFunc(slices.Clone(p.Releases), func(r plan.Release) bool { return r.Component != component })
+}

@@ -1,0 +1,66 @@
+package apply
+
+import (
+	"context"
+	"slices"
+
+	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/spec"
+	"github.com/zarf-host/zarf-host/host/state"
+)
+
+// Removal is a confirmed removal. Record is what is in the cluster, with the attempt's event not
+// begun yet.
+type Removal struct {
+	Plan       plan.Plan
+	Definition spec.Package // the definitions whose onRemove actions run
+	Record     state.Record
+	Event      state.PackageEvent
+}
+
+// Remove carries a removal out, last deployed component first. Each component leaves the record when
+// it is gone, and the record goes with the last one, so that a repeat continues where this stopped.
+func (e Engine) Remove(ctx context.Context, m Removal) (Result, error) {
+	r := &run{Engine: e, plan: m.Plan, record: m.Record}
+	r.result.Record = m.Record
+	if err := r.save(ctx, func(s *state.Record) { s.Package = s.Package.Begin(m.Event) }); err != nil {
+		r.result.Outcome = outcome(ctx, err)
+		return r.result, err
+	}
+	err := r.removals(ctx, m)
+	if err == nil && r.Recorder != nil && len(r.record.Package.DeployedComponents) == 0 {
+		err = r.Recorder.Delete(ctx)
+		r.result.Outcome = outcome(ctx, err)
+		return r.result, err
+	}
+	err = r.finish(ctx, err, nil)
+	return r.result, err
+}
+
+func (r *run) removals(ctx context.Context, m Removal) error {
+	for _, step := range m.Plan.Components {
+		if step.Action != plan.ComponentRemove {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		component := m.definition(r.record, step.Name)
+		has, _ := r.record.Package.Component(step.Name)
+		if err := r.tearDown(ctx, component, !keepsSome(m.Plan, has), gone(m.Plan, step.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m Removal) definition(record state.Record, name string) spec.Component {
+	i := slices.IndexFunc(m.Definition.Components, func(c spec.Component) bool { return c.Name == name })
+	if i >= 0 {
+		return m.Definition.Components[i]
+	}
+	if c, ok := record.Package.Definition(name); ok {
+		return c
+	}
+	return spec.Component{Name: name}
+}

@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zarf-host/zarf-host/host/object"
+)
+
+// Keep asks that something which a plan prunes stays. Exactly one of Object, Release and Component
+// is set.
+type Keep struct {
+	Object    *object.Ref
+	Release   *object.Release
+	Component string
+	By        string // who asks, such as `plugin "guard"`
+	Reason    string
+}
+
+// WithKept returns the plan with what is asked kept, and whether that changed it. Asking for
+// something that the plan does not prune is an error that names it, since whoever asked believes
+// that it is safe now.
+func (p Plan) WithKept(keeps ...Keep) (Plan, bool, error) {
+	before := p.Digest
+	p.Components = slices.Clone(p.Components)
+	p.Prune.Releases = slices.Clone(p.Prune.Releases)
+	p.Prune.Objects = slices.Clone(p.Prune.Objects)
+	p.Prune.Kept = slices.Clone(p.Prune.Kept)
+	for _, k := range keeps {
+		var found bool
+		switch {
+		case k.Object != nil:
+			found = p.keepObject(k)
+		case k.Release != nil:
+			found = p.keepRelease(*k.Release, k)
+		case k.Component != "":
+			found = p.keepComponent(k)
+		}
+		if !found {
+			return Plan{}, false, fmt.Errorf("%s keeps %s, which the plan does not prune", k.By, k.subject())
+		}
+	}
+	p = finish(p)
+	return p, p.Digest != before, nil
+}
+
+func (k Keep) subject() string {
+	switch {
+	case k.Object != nil:
+		return k.Object.String()
+	case k.Release != nil:
+		return "release " + k.Release.String()
+	default:
+		return fmt.Sprintf("component %q", k.Component)
+	}
+}
+
+func (p *Plan) keepObject(k Keep) bool {
+	i := slices.IndexFunc(p.Prune.Objects, func(o Object) bool { return o.Key() == k.Object.Key() })
+	if i < 0 {
+		return slices.ContainsFunc(p.Prune.Kept, func(has Kept) bool {
+			return has.Object != nil && has.Object.Key() == k.Object.Key()
+		})
+	}
+	o := p.Prune.Objects[i]
+	p.Prune.Objects = slices.Delete(p.Prune.Objects, i, i+1)
+	p.Prune.Kept = append(p.Prune.Kept, Kept{Object: &o.Ref, In: o.Release, By: k.By, Reason: k.Reason})
+	return true
+}
+
+// keepRelease keeps a release that would be uninstalled: it stays, with all its objects, and stays
+// recorded. In a removal or a component's prune that keeps the component recorded too.
+func (p *Plan) keepRelease(r object.Release, k Keep) bool {
+	i := slices.IndexFunc(p.Prune.Releases, func(has PruneRelease) bool { return has.Release == r })
+	if i < 0 {
+		return slices.ContainsFunc(p.Prune.Kept, func(has Kept) bool { return has.Release != nil && *has.Release == r })
+	}
+	p.Prune.Releases = slices.Delete(p.Prune.Releases, i, i+1)
+	p.Prune.Objects = slices.DeleteFunc(p.Prune.Objects, func(o Object) bool { return o.Release == r.String() })
+	p.Prune.Kept = slices.DeleteFunc(p.Prune.Kept, func(has Kept) bool { return has.Object != nil && has.In == r.String() })
+	p.Prune.Kept = append(p.Prune.Kept, Kept{Release: &r, By: k.By, Reason: k.Reason})
+	return true
+}
+
+// keepComponent keeps a component that would be pruned or removed, with all its releases.
+func (p *Plan) keepComponent(k Keep) bool {
+	i := slices.IndexFunc(p.Components, func(c Component) bool { return c.Name == k.Component })
+	if i < 0 {
+		return false
+	}
+	switch p.Components[i].Action {
+	case ComponentKeep:
+		return true
+	case ComponentPrune, ComponentRemove:
+	default:
+		return false
+	}
+	p.Components[i].Action = ComponentKeep
+	p.Components[i].Reason = k.Reason
+	p.Components[i].Actions = nil
+	for _, r := range slices.Clone(p.Prune.Releases) {
+		if r.Component == k.Component {
+			p.keepRelease(r.Release, k)
+		}
+	}
+	p.Prune.Kept = append(p.Prune.Kept, Kept{Component: k.Component, By: k.By, Reason: k.Reason})
+	return true
+}
+
+// KeepsRelease reports whether a release that would have gone stays.
+func (p Plan) KeepsRelease(r object.Release) bool {
+	return slices.ContainsFunc(p.Prune.Kept, func(k Kept) bool { return k.Release != nil && *k.Release == r })
+}
+
+// KeptIn returns the objects that a release loses without their being deleted.
+func (p Plan) KeptIn(r object.Release) []object.Ref {
+	var out []object.Ref
+	for _, k := range p.Prune.Kept {
+		if k.Object != nil && k.In == r.String() {
+			out = append(out, *k.Object)
+		}
+	}
+	return out
+}
+
+// Step returns the step of a component.
+func (p Plan) Step(component string) (Component, bool) {
+	i := slices.IndexFunc(p.Components, func(c Component) bool { return c.Name == component })
+	if i < 0 {
+		return Component{}, false
+	}
+	return p.Components[i], true
+}
+
+func compareKept(a, b Kept) int {
+	key := func(k Kept) string {
+		switch {
+		case k.Object != nil:
+			return "o" + k.Object.String() + k.Object.APIVersion
+		case k.Release != nil:
+			return "r" + k.Release.String()
+		default:
+			return "c" + k.Component
+		}
+	}
+	return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a.By, b.By), strings.Compare(a.In, b.In))
+}
