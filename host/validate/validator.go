@@ -1,0 +1,137 @@
+package validate
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/zarf-host/zarf-host/host/definition"
+	"github.com/zarf-host/zarf-host/host/spec"
+)
+
+// kindComponent is the kind of a v1beta1 component file, which packages import.
+const kindComponent = "ZarfComponentConfig"
+
+// Options choose what is checked. The zero value checks everything.
+type Options struct {
+	// SchemaOnly leaves out the checks that a schema cannot express, and all warnings.
+	SchemaOnly bool
+}
+
+// Validator holds the compiled schemas. It does not change after New, so one serves any number of
+// files, concurrent ones too.
+type Validator struct {
+	alphaPackage  *shape
+	betaPackage   *shape
+	betaComponent *shape
+	deployConfig  *shape
+	removeConfig  *shape
+}
+
+// New compiles the schemas that are built into the program.
+func New() (*Validator, error) {
+	ctx := newContext()
+	v := &Validator{}
+	for _, s := range []struct {
+		target       **shape
+		folder, name string
+	}{
+		{&v.alphaPackage, "v1alpha1", "#Package"},
+		{&v.betaPackage, "v1beta1", "#Package"},
+		{&v.betaComponent, "v1beta1", "#ComponentConfig"},
+		{&v.deployConfig, "config", "#DeployConfig"},
+		{&v.removeConfig, "config", "#RemoveConfig"},
+	} {
+		shape, err := definitionShape(ctx, s.folder, s.name)
+		if err != nil {
+			return nil, err
+		}
+		*s.target = shape
+	}
+	return v, nil
+}
+
+// File checks a package definition or a component file, every document of it. The name appears in
+// the diagnostics and is not opened.
+func (v *Validator) File(name string, data []byte, opts Options) Result {
+	r := &report{file: name}
+	docs, err := definition.ReadYAML(data)
+	switch {
+	case err != nil:
+		r.unreadable(err)
+		return r.result()
+	case len(docs) == 0:
+		r.add(position{}, nil, Error, "empty", "the file holds no definition: no YAML document has content", "")
+		return r.result()
+	}
+	for _, doc := range docs {
+		root, err := newDocument(doc)
+		if err != nil {
+			r.unreadable(err)
+			continue
+		}
+		v.document(r, root, opts)
+	}
+	if !opts.SchemaOnly {
+		checkComments(r, data)
+	}
+	return r.result()
+}
+
+// document checks one document against the schema that its apiVersion and kind choose.
+func (v *Validator) document(r *report, root *node, opts Options) {
+	s, ok := v.choose(r, root)
+	if !ok {
+		return
+	}
+	before := len(r.list)
+	walk := structure{report: r, deprecations: !opts.SchemaOnly}
+	walk.check(root, s, nil)
+	if opts.SchemaOnly || s != v.alphaPackage {
+		return
+	}
+	sound := true
+	for _, d := range r.list[before:] {
+		sound = sound && d.Severity == Warning
+	}
+	checkPackage(r, root, sound)
+}
+
+// choose picks the schema. An unknown apiVersion is a fault of its own and the only one: nothing
+// is known about the rest. (Zarf's combined JSON schema lets such a document pass.)
+func (v *Validator) choose(r *report, root *node) (*shape, bool) {
+	if root.kind != mapKind {
+		return v.alphaPackage, true
+	}
+	e, given := root.get("apiVersion")
+	if !given || e.value.kind == nullKind || e.value.kind == stringKind && e.value.text == "" {
+		return v.alphaPackage, true
+	}
+	known := []string{spec.APIVersionV1Alpha1, spec.APIVersionV1Beta1}
+	if e.value.kind != stringKind {
+		r.add(e.value.at, path{"apiVersion"}, Error, "type", fmt.Sprintf("want one of %s, got %s", quoteAll(known), e.value.describe()), "")
+		return nil, false
+	}
+	switch e.value.text {
+	case spec.APIVersionV1Alpha1:
+		return v.alphaPackage, true
+	case spec.APIVersionV1Beta1:
+		if k, ok := root.get("kind"); ok && k.value.text == kindComponent {
+			return v.betaComponent, true
+		}
+		return v.betaPackage, true
+	}
+	suggestion := nearest(e.value.text, known)
+	r.add(e.value.at, path{"apiVersion"}, Error, "not-allowed", fmt.Sprintf("unknown apiVersion %s, want one of %s%s", strconv.Quote(shorten(e.value.text)), quoteAll(known), didYouMean(suggestion, true)), suggestion)
+	return nil, false
+}
+
+// unreadable reports YAML that cannot be read at all.
+func (r *report) unreadable(err error) {
+	var where *definition.Error
+	if errors.As(err, &where) {
+		r.add(position{where.Line, where.Column}, nil, Error, "yaml", where.Message, "")
+		return
+	}
+	r.add(position{}, nil, Error, "yaml", err.Error(), "")
+}
