@@ -35,7 +35,7 @@ func Parse(data []byte) (*spec.Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading package definition: %w", err)
 	}
-	pkg, err := decode(chosen.alpha.Body)
+	pkg, err := DecodePackage(chosen.alpha.Body)
 	if err != nil {
 		return nil, fmt.Errorf("reading package definition: %w", err)
 	}
@@ -110,7 +110,8 @@ type interactiveVariable struct {
 	Prompt        bool   `json:"prompt,omitempty"`
 }
 
-func decode(node ast.Node) (*spec.Package, error) {
+// DecodePackage decodes a v1alpha1 document as it stands, without the migrations that Parse makes.
+func DecodePackage(node ast.Node) (*spec.Package, error) {
 	var pkg spec.Package
 	if err := Decode(node, &pkg); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package validate
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
@@ -37,7 +38,7 @@ type node struct {
 	whole bool
 	keys  []entry
 	items []*node
-	// source is the node in the library's own form, for decoding.
+	// source is the node in the library's own form, for decoding; nil for a value that was no file.
 	source ast.Node
 }
 
@@ -103,17 +104,18 @@ func (n *node) value(p path) (*node, bool) {
 
 // converter turns the library's tree into nodes, resolving aliases and merges in document order.
 type converter struct {
+	lines   []string // the file, to correct places
 	anchors map[string]*node
 }
 
-// newDocument converts one document. Its errors are those of definition.
-func newDocument(doc *ast.DocumentNode) (*node, error) {
-	c := converter{anchors: map[string]*node{}}
+// newDocument converts one document of a file. Its errors are those of definition.
+func newDocument(doc *ast.DocumentNode, lines []string) (*node, error) {
+	c := converter{lines: lines, anchors: map[string]*node{}}
 	return c.convert(doc.Body)
 }
 
 func (c *converter) convert(n ast.Node) (*node, error) {
-	out := &node{at: placeOf(n), source: n}
+	out := &node{at: c.placeOf(n), source: n}
 	switch n := n.(type) {
 	case *ast.NullNode:
 		out.text = "null"
@@ -207,7 +209,7 @@ func (n *node) setFloat(v float64) {
 func (c *converter) addAll(out *node, pairs []*ast.MappingValueNode) error {
 	out.kind = mapKind
 	if len(pairs) > 0 && !isFlow(out.source) {
-		out.at = placeOf(pairs[0].Key)
+		out.at = c.placeOf(pairs[0].Key)
 	}
 	index := map[string]int{}
 	put := func(e entry) {
@@ -223,7 +225,7 @@ func (c *converter) addAll(out *node, pairs []*ast.MappingValueNode) error {
 		if err != nil {
 			return err
 		}
-		at := placeOf(pair.Key)
+		at := c.placeOf(pair.Key)
 		if pair.Key.IsMergeKey() {
 			if err := merge(value, at, put); err != nil {
 				return err
@@ -275,7 +277,9 @@ func isImplicit(n ast.Node) bool {
 	return tk == nil || tk.Type == token.ImplicitNullType || tk.Value == ""
 }
 
-func placeOf(n ast.Node) position {
+// placeOf returns where a node starts. The library counts white space after a plain scalar into
+// its column, so a plain scalar is looked for on its line from there to the left.
+func (c *converter) placeOf(n ast.Node) position {
 	if k, ok := n.(*ast.MappingKeyNode); ok {
 		n = k.Value
 	}
@@ -283,5 +287,20 @@ func placeOf(n ast.Node) position {
 	if tk == nil || tk.Position == nil {
 		return position{}
 	}
-	return position{line: tk.Position.Line, column: tk.Position.Column}
+	at := position{line: tk.Position.Line, column: tk.Position.Column}
+	if tk.Type != token.StringType || at.line < 1 || at.line > len(c.lines) {
+		return at
+	}
+	words := strings.Fields(tk.Value)
+	if len(words) == 0 {
+		return at
+	}
+	line, word := []rune(c.lines[at.line-1]), words[0]
+	for column := min(at.column, len(line)); column >= 1; column-- {
+		if strings.HasPrefix(string(line[column-1:min(len(line), column-1+len(word))]), word) {
+			at.column = column
+			break
+		}
+	}
+	return at
 }

@@ -14,6 +14,8 @@ type structure struct {
 	report *report
 	// deprecations asks for warnings about keys that are on their way out.
 	deprecations bool
+	// secret keeps values out of messages: a deploy config holds passwords.
+	secret bool
 }
 
 func (w *structure) fault(at position, where path, rule, message, suggestion string) {
@@ -66,9 +68,9 @@ func (w *structure) checkString(n *node, s *shape, where path) {
 			return
 		}
 		suggestion := nearest(n.text, s.enum)
-		w.fault(n.at, where, "not-allowed", fmt.Sprintf("%s is not allowed here, want %s%s", strconv.Quote(shorten(n.text)), s.describe(), didYouMean(suggestion, len(s.enum) > 1)), suggestion)
+		w.fault(n.at, where, "not-allowed", fmt.Sprintf("%s is not allowed here, want %s%s", w.quote(n), s.describe(), didYouMean(suggestion, len(s.enum) > 1)), suggestion)
 	case s.pattern != nil && !s.pattern.MatchString(n.text):
-		w.fault(n.at, where, "pattern", fmt.Sprintf("%s is not allowed here, want %s", strconv.Quote(shorten(n.text)), s.want), "")
+		w.fault(n.at, where, "pattern", fmt.Sprintf("%s is not allowed here, want %s", w.quote(n), s.want), "")
 	}
 }
 
@@ -149,9 +151,10 @@ func (w *structure) checkOneOf(n *node, s *shape, where path) {
 }
 
 func (w *structure) wrongType(n *node, s *shape, where path) {
-	message := fmt.Sprintf("want %s, got %s", wantedType(s), n.describe())
+	message := fmt.Sprintf("want %s, got %s", wantedType(s), w.describe(n))
 	var suggestion string
 	switch {
+	case w.secret:
 	case s.kind == cue.StringKind && (n.kind == intKind || n.kind == floatKind || n.kind == boolKind):
 		suggestion = strconv.Quote(written(n))
 		message += ": put it in quotes, " + suggestion
@@ -167,8 +170,8 @@ func (w *structure) wrongType(n *node, s *shape, where path) {
 		}
 	case s.kind == cue.ListKind && n.kind != nullKind:
 		message += ": put a hyphen before each item"
-	case n.kind == nullKind:
-		message += ": leave the key out or give it a value"
+	case n.kind == nullKind && len(where) > 0:
+		message += ": leave it out or give it a value"
 	}
 	w.fault(n.at, where, "type", message, suggestion)
 }
@@ -179,6 +182,21 @@ func wantedType(s *shape) string {
 		return "a string"
 	}
 	return s.describe()
+}
+
+// describe says what a node holds, and only of what type it is where values are secret.
+func (w *structure) describe(n *node) string {
+	if w.secret {
+		return [...]string{nullKind: "nothing (null)", boolKind: "a boolean", intKind: "a number", floatKind: "a number", stringKind: "a string", listKind: "a list", mapKind: "a map"}[n.kind]
+	}
+	return n.describe()
+}
+
+func (w *structure) quote(n *node) string {
+	if w.secret {
+		return "this value"
+	}
+	return strconv.Quote(shorten(n.text))
 }
 
 // describe says what a node holds.
@@ -200,8 +218,10 @@ func (n *node) describe() string {
 
 // written is a scalar as the user wrote it: 1.10 is not 1.1 to them.
 func written(n *node) string {
-	if tk := n.source.GetToken(); tk != nil && tk.Value != "" {
-		return tk.Value
+	if n.source != nil {
+		if tk := n.source.GetToken(); tk != nil && tk.Value != "" {
+			return tk.Value
+		}
 	}
 	return n.text
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/zarf-host/zarf-host/host/definition"
 	"github.com/zarf-host/zarf-host/host/spec"
@@ -64,8 +65,9 @@ func (v *Validator) File(name string, data []byte, opts Options) Result {
 		r.add(position{}, nil, Error, "empty", "the file holds no definition: no YAML document has content", "")
 		return r.result()
 	}
+	lines := strings.Split(string(data), "\n")
 	for _, doc := range docs {
-		root, err := newDocument(doc)
+		root, err := newDocument(doc, lines)
 		if err != nil {
 			r.unreadable(err)
 			continue

@@ -57,6 +57,9 @@ func distance(a, b string, limit int) int {
 
 func unknownKey(key, suggestion string, s *shape) string {
 	message := fmt.Sprintf("unknown key %q", shorten(key))
+	if strings.HasPrefix(key, "\ufeff") {
+		return message + ": the file starts with a byte order mark, which Zarf takes for a part of the first key; save it without one"
+	}
 	if suggestion != "" {
 		return message + didYouMean(suggestion, true)
 	}
