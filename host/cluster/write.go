@@ -181,7 +181,7 @@ func (r *Record) moved(now *corev1.Secret) string {
 		return "it was deleted"
 	case now == nil:
 		return ""
-	case !r.Exists && !r.holds(now, state.DataKey):
+	case !r.Exists && !r.triedTo(state.DataKey, now.Data[state.DataKey]):
 		return "it was created"
 	case r.Exists && string(now.UID) != r.UID:
 		return "it was deleted and created again"
@@ -196,9 +196,11 @@ func (r *Record) moved(now *corev1.Secret) string {
 
 // holds says whether a key of the Secret is what we read, or what we tried to write.
 func (r *Record) holds(now *corev1.Secret, key string) bool {
-	return bytes.Equal(now.Data[key], r.key(key)) || slices.ContainsFunc(r.pending, func(p keyValue) bool {
-		return p.key == key && bytes.Equal(p.value, now.Data[key])
-	})
+	return bytes.Equal(now.Data[key], r.key(key)) || r.triedTo(key, now.Data[key])
+}
+
+func (r *Record) triedTo(key string, value []byte) bool {
+	return slices.ContainsFunc(r.pending, func(p keyValue) bool { return p.key == key && bytes.Equal(p.value, value) })
 }
 
 // A keyValue is a value of a key that was sent to the cluster.
