@@ -49,7 +49,7 @@ func Open(ctx context.Context, path string, opts Options) (*Bundle, error) {
 	limits := opts.Limits.withDefaults()
 	t, err := openTree(path, limits)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("opening package %q: %w", path, err)
 	}
 	b, err := read(ctx, t, limits, orDefault(opts.MemoryBytes, 32<<20))
 	if err != nil {
@@ -61,7 +61,7 @@ func Open(ctx context.Context, path string, opts Options) (*Bundle, error) {
 func openTree(path string, limits Limits) (tree, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening package: %w", err)
+		return nil, err
 	}
 	switch {
 	case info.IsDir():
@@ -73,7 +73,7 @@ func openTree(path string, limits Limits) (tree, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening package: %w", err)
+		return nil, err
 	}
 	return &archive{
 		name:   filepath.Base(path),

@@ -3,7 +3,6 @@ package bundle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -19,7 +18,7 @@ type folder struct {
 func openFolder(path string, limits Limits) (*folder, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening package folder: %w", err)
+		return nil, err
 	}
 	return &folder{root: root, limits: limits}, nil
 }
@@ -60,10 +59,6 @@ func (f *folder) each(ctx context.Context, _ bool, fn func(string, int64, io.Rea
 	})
 	if errors.Is(err, errStop) {
 		return nil
-	}
-	var refused *RefusedError
-	if err != nil && !errors.As(err, &refused) && ctx.Err() == nil {
-		return fmt.Errorf("reading package folder %q: %w", f.root.Name(), err)
 	}
 	return err
 }

@@ -70,7 +70,7 @@ func openSplit(path string, limits Limits) (*archive, error) {
 			return nil, refuse(filepath.Base(part(n)), "missing: the header declares %d parts", h.Count)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("opening split package: %w", err)
+			return nil, err
 		}
 		if !info.Mode().IsRegular() {
 			return nil, refuse(filepath.Base(part(n)), "not a plain file")
@@ -98,12 +98,12 @@ func readHeader(path string) ([]byte, error) {
 	const most = 64 << 10
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening split package: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading header of split package: %w", err)
+		return nil, err
 	}
 	if len(data) > most {
 		return nil, refuse(filepath.Base(path), "header of the split package is over %d bytes", most)
