@@ -1,0 +1,104 @@
+package guests
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Root returns the root of the module that the working directory is in.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the working directory: %w", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", fmt.Errorf("finding go.mod above the working directory: there is none")
+		}
+		dir = parent
+	}
+}
+
+// Build compiles the command in a folder below the module's root, such as plugins/guard, to a WASI
+// module and returns its bytes. What was built of the same sources by the same compiler is taken from
+// the user's cache.
+func Build(ctx context.Context, folder string) ([]byte, error) {
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	key, err := sourceKey(filepath.Join(root, folder), filepath.Join(root, "plugins", "sdk"))
+	if err != nil {
+		return nil, err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	cache = filepath.Join(cache, "zarf-host", "guests")
+	built := filepath.Join(cache, filepath.Base(folder)+"-"+key+".wasm")
+	if data, err := os.ReadFile(built); err == nil {
+		return data, nil
+	}
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder for guests: %w", err)
+	}
+	// Several test binaries build the same guest at once: each into its own file, renamed when whole.
+	out, err := os.MkdirTemp(cache, "build-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder to build in: %w", err)
+	}
+	defer os.RemoveAll(out)
+	file := filepath.Join(out, "guest.wasm")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./"+filepath.ToSlash(folder))
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building the guest %s: %w: %s", folder, err, msg)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the guest %s: %w", folder, err)
+	}
+	if err := os.Rename(file, built); err != nil {
+		return nil, fmt.Errorf("keeping the guest %s: %w", folder, err)
+	}
+	return data, nil
+}
+
+// sourceKey is a digest of the compiler's version and of every Go source in the folders.
+func sourceKey(folders ...string) (string, error) {
+	h := sha256.New()
+	io.WriteString(h, runtime.Version())
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(h, "%s %d\n", filepath.Base(path), len(data))
+			h.Write(data)
+			return nil
+		})
+		if err != nil {
+			return "", fmt.Errorf("reading the sources of a guest: %w", err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16], nil
+}

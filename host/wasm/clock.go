@@ -1,0 +1,54 @@
+package wasm
+
+import (
+	"crypto/sha256"
+	"io"
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// clock is the only time that a guest sees: it stands still at the request's time and moves when the
+// guest sleeps, so that no verdict depends on how fast a machine is.
+type clock struct {
+	start int64 // nanoseconds since 1970
+	slept int64
+}
+
+func newClock(now time.Time) *clock {
+	if now.IsZero() {
+		now = time.Unix(0, 0)
+	}
+	return &clock{start: now.UnixNano()}
+}
+
+func (c *clock) walltime() (sec int64, nsec int32) {
+	t := time.Unix(0, c.add(c.start))
+	return t.Unix(), int32(t.Nanosecond())
+}
+
+// nanotime begins at a second: Go's runtime takes a monotonic clock of zero for a broken one.
+func (c *clock) nanotime() int64 { return c.add(int64(time.Second)) }
+
+func (c *clock) add(to int64) int64 {
+	if c.slept > math.MaxInt64-to {
+		return math.MaxInt64
+	}
+	return to + c.slept
+}
+
+func (c *clock) sleep(ns int64) {
+	if ns > 0 {
+		c.slept = c.add(ns)
+	}
+}
+
+// randomness returns the bytes that a guest takes for random: the same for the same module and
+// request.
+func randomness(digest string, request []byte) io.Reader {
+	h := sha256.New()
+	io.WriteString(h, digest)
+	h.Write([]byte{0})
+	h.Write(request)
+	return rand.NewChaCha8([32]byte(h.Sum(nil)))
+}

@@ -1,0 +1,72 @@
+package wasm
+
+import (
+	"fmt"
+	"time"
+)
+
+// Limits bound one plugin. A zero field means the default of DefaultLimits; only the operator raises
+// one above that.
+type Limits struct {
+	Run      time.Duration // one call
+	Compile  time.Duration // loading
+	Memory   uint64        // bytes of the guest's memory
+	Stdout   int           // bytes of answer
+	Stderr   int           // bytes of log that are kept
+	Module   int           // bytes of module
+	Body     int           // bytes of one function body
+	Request  int           // bytes of request
+	Tables   int           // tables
+	Elements uint32        // elements of one table
+}
+
+// DefaultLimits are the limits where nobody says otherwise.
+func DefaultLimits() Limits {
+	return Limits{
+		Run:      10 * time.Second,
+		Compile:  time.Minute,
+		Memory:   256 << 20,
+		Stdout:   4 << 20,
+		Stderr:   256 << 10,
+		Module:   32 << 20,
+		Body:     1 << 20,
+		Request:  64 << 20,
+		Tables:   16,
+		Elements: 100_000,
+	}
+}
+
+// withDefaults fills the fields that are zero.
+func (l Limits) withDefaults() Limits {
+	d := DefaultLimits()
+	fill(&l.Run, d.Run)
+	fill(&l.Compile, d.Compile)
+	fill(&l.Memory, d.Memory)
+	fill(&l.Stdout, d.Stdout)
+	fill(&l.Stderr, d.Stderr)
+	fill(&l.Module, d.Module)
+	fill(&l.Body, d.Body)
+	fill(&l.Request, d.Request)
+	fill(&l.Tables, d.Tables)
+	fill(&l.Elements, d.Elements)
+	return l
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// size writes a number of bytes for people.
+func size[T int | uint64](n T) string {
+	switch {
+	case n >= 1<<20 && n%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 1<<10 && n%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", n>>10)
+	default:
+		return fmt.Sprintf("%d bytes", n)
+	}
+}
