@@ -26,6 +26,8 @@ type checker struct {
 	report *report
 	root   *node
 	pkg    *spec.Package
+	// sound is whether the structure has no fault: a name that is empty without one was given empty.
+	sound bool
 }
 
 // checkPackage reports what Zarf would refuse although the schema allows it, then what goes wrong
@@ -39,7 +41,7 @@ func checkPackage(r *report, root *node, sound bool) {
 		}
 		return
 	}
-	c := &checker{report: r, root: root, pkg: pkg}
+	c := &checker{report: r, root: root, pkg: pkg, sound: sound}
 	c.constants()
 	c.yolo()
 	c.components()
@@ -201,9 +203,9 @@ func (c *checker) releaseName(chart *spec.Chart, at path) {
 		name, key = chart.Name, "name"
 	}
 	switch {
+	case isTemplated(name), name == "" && !c.sound:
 	case name == "":
 		c.fault("release-name", at.with("name"), "the chart's name is empty, and its release has no other name")
-	case isTemplated(name):
 	case len(name) > maxReleaseName || !dnsLabel.MatchString(name):
 		c.fault("release-name", at.with(key), "%q cannot name a release, want at most %d lower-case letters, digits and hyphens, a letter first and no hyphen last", shorten(name), maxReleaseName)
 	}

@@ -50,7 +50,7 @@ func (c *checker) images(component *spec.Component, where path) {
 
 func (c *checker) image(at path, image string) {
 	switch {
-	case isTemplated(image), strings.Contains(image, "@sha256:"):
+	case image == "", isTemplated(image), strings.Contains(image, "@sha256:"):
 	case moving(image):
 		c.warning("moving-image", at, "the tag of %q moves, so that two builds of one version can differ: name a version or a digest", image)
 	default:
