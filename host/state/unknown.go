@@ -22,20 +22,32 @@ func graftPackage(written, read []byte) ([]byte, error) {
 		"installedCharts": graftList(chart, "namespace", "chartName"),
 		"lastEvent":       graftSame[ComponentEvent],
 	})
-	return graftObject[Package](map[string]graft{
+	return compacted(graftObject[Package](map[string]graft{
 		"data":               graftDefinition,
 		"deployedComponents": graftList(component, "name"),
 		"events":             graftList(graftSame[PackageEvent], "type", "timestamp"),
 		"deployConfig":       graftSame[DeployConfig],
-	})(written, read)
+	})(written, read))
 }
 
 // graftOwn keeps the unknown members of zarf-host's own key and of its entries.
 func graftOwn(written, read []byte) ([]byte, error) {
-	return graftObject[Own](map[string]graft{
+	return compacted(graftObject[Own](map[string]graft{
 		"charts": graftList(graftObject[OwnChart](nil), "namespace", "chartName"),
 		"kept":   graftList(graftObject[KeptObject](nil), "apiVersion", "kind", "namespace", "name"),
-	})(written, read)
+	})(written, read))
+}
+
+// compacted drops the white space of what was read.
+func compacted(data json.RawMessage, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, data); err != nil {
+		return nil, readable(err)
+	}
+	return compact.Bytes(), nil
 }
 
 // graftDefinition keeps members of a definition that did not change as they were read. What an old
@@ -60,7 +72,9 @@ func graftDefinition(written, read json.RawMessage) (json.RawMessage, error) {
 				return nil, err
 			}
 		case bytes.Equal(m.value, known.get(m.key)):
-			into[i].value = old.get(m.key)
+			if raw := old.get(m.key); raw != nil { // a struct is written even where none was read
+				into[i].value = raw
+			}
 		case m.key == "metadata" || m.key == "build":
 			unchanged = false
 		}
@@ -128,7 +142,7 @@ func graftList(element graft, keys ...string) graft {
 				}
 			}
 		}
-		return json.Marshal(into)
+		return joinList(into), nil
 	}
 }
 
@@ -224,6 +238,19 @@ func (o members) join() json.RawMessage {
 		data.Write(m.value)
 	}
 	data.WriteByte('}')
+	return data.Bytes()
+}
+
+func joinList(elements []json.RawMessage) json.RawMessage {
+	var data bytes.Buffer
+	data.WriteByte('[')
+	for i, element := range elements {
+		if i > 0 {
+			data.WriteByte(',')
+		}
+		data.Write(element)
+	}
+	data.WriteByte(']')
 	return data.Bytes()
 }
 
