@@ -49,6 +49,28 @@ func (b *Bundle) Component(ctx context.Context, name string, fn func(e Entry, r 
 	return nil
 }
 
+// ReadComponent returns the content of the files of a component that want asks for, by path. All of
+// it is verified, and together it may be up to Limits.ReadBytes large.
+func (b *Bundle) ReadComponent(ctx context.Context, name string, want func(path string) bool) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	var total int64
+	err := b.Component(ctx, name, func(e Entry, r io.Reader) error {
+		if !e.Mode.IsRegular() || !want(e.Path) {
+			return nil
+		}
+		if total += e.Size; total > b.limits.ReadBytes {
+			return fmt.Errorf("its files are too large to hold in memory, which is limited to %d bytes", b.limits.ReadBytes)
+		}
+		data, err := io.ReadAll(r)
+		files[e.Path] = data
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return files, nil
+}
+
 // ExtractComponent unpacks a component into a folder: "charts/web-0.1.0.tgz" and so on. It
 // overwrites nothing. When it returns an error, what it left there was not verified.
 func (b *Bundle) ExtractComponent(ctx context.Context, name string, dir *os.Root) error {

@@ -175,6 +175,28 @@ func TestI1ExtractStaysInItsFolder(t *testing.T) {
 	}
 }
 
+func TestReadComponent(t *testing.T) {
+	def := plainDefinition + "    - two.yaml\n"
+	files := map[string]string{"one.yaml": "kind: One\n", "two.yaml": strings.Repeat("kind: Two\n", 100)}
+	path := packagetest.Build(t, t.TempDir(), def, files)
+	got, err := open(t, path, bundle.Options{}).ReadComponent(context.Background(), "web", all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]byte{"manifests/maps-0.yaml": []byte(files["one.yaml"]), "manifests/maps-1.yaml": []byte(files["two.yaml"])}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("content differs (-want +got):\n%s", diff)
+	}
+	small := open(t, path, bundle.Options{Limits: bundle.Limits{ReadBytes: 500}})
+	first := func(p string) bool { return p == "manifests/maps-0.yaml" }
+	if got, err := small.ReadComponent(context.Background(), "web", first); err != nil || len(got) != 1 {
+		t.Errorf("reading the small file gives %v (%v)", got, err)
+	}
+	if _, err := small.ReadComponent(context.Background(), "web", all); err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("reading more than allowed gives %v", err)
+	}
+}
+
 func TestComponentWithoutContentAndUnknown(t *testing.T) {
 	def := plainDefinition + "- name: nothing\n"
 	b := open(t, packagetest.Build(t, t.TempDir(), def, plainFiles), bundle.Options{})

@@ -1,8 +1,6 @@
 package bundle
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // RefusedError says that a package is not read because a file in it breaks a rule.
 type RefusedError struct {
@@ -17,10 +15,15 @@ type RefusedError struct {
 
 // Error names the file and the reason.
 func (e *RefusedError) Error() string {
-	if e.Err != nil {
-		return fmt.Sprintf("refusing the package: %q: %s: %v", e.File, e.Reason, e.Err)
+	const most = 200
+	file := e.File
+	if len(file) > most {
+		file = file[:most] + "…"
 	}
-	return fmt.Sprintf("refusing the package: %q: %s", e.File, e.Reason)
+	if e.Err != nil {
+		return fmt.Sprintf("refusing the package: %q: %s: %v", file, e.Reason, e.Err)
+	}
+	return fmt.Sprintf("refusing the package: %q: %s", file, e.Reason)
 }
 
 // Unwrap returns the cause.

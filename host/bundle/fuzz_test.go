@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // bytesTree makes an archive of bytes.
@@ -24,14 +26,26 @@ func FuzzArchive(f *testing.F) {
 	if err != nil || len(seeds) == 0 {
 		f.Fatal("no packages to start from", err)
 	}
+	decoder, err := zstd.NewReader(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer decoder.Close()
 	for _, seed := range seeds {
 		data, err := os.ReadFile(seed)
 		if err != nil {
 			f.Fatal(err)
 		}
-		if len(data) < 10_000 {
-			f.Add(data)
+		if len(data) > 10_000 {
+			continue
 		}
+		f.Add(data)
+		// Without the checksums of zstd in their way, changes reach the tar.
+		plain, err := decoder.DecodeAll(data, nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(plain)
 	}
 	limits := Limits{Bytes: 1 << 20, Entries: 1000}.withDefaults()
 	f.Fuzz(func(t *testing.T, data []byte) {

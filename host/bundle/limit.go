@@ -11,13 +11,13 @@ type Limits struct {
 	Entries int
 	// DefinitionBytes is the most that zarf.yaml may hold. Default 1 MiB.
 	DefinitionBytes int64
-	// ChecksumsBytes is the most that checksums.txt may hold. Default 64 MiB.
+	// ChecksumsBytes is the most that checksums.txt may hold. Default 16 MiB.
 	ChecksumsBytes int64
 	// Depth is how many folders deep an entry may lie. Default 200.
 	Depth int
 	// NameBytes is how long the path of an entry may be. Default 4096.
 	NameBytes int
-	// ReadBytes is the largest file that ReadFile returns. Default 64 MiB.
+	// ReadBytes is the most that one call of ReadFile or ReadComponent returns. Default 64 MiB.
 	ReadBytes int64
 }
 
@@ -33,7 +33,7 @@ func (l Limits) withDefaults() Limits {
 	l.Ratio = orDefault(l.Ratio, 250)
 	l.Entries = orDefault(l.Entries, 500_000)
 	l.DefinitionBytes = orDefault(l.DefinitionBytes, 1<<20)
-	l.ChecksumsBytes = orDefault(l.ChecksumsBytes, 64<<20)
+	l.ChecksumsBytes = orDefault(l.ChecksumsBytes, 16<<20)
 	l.Depth = orDefault(l.Depth, 200)
 	l.NameBytes = orDefault(l.NameBytes, 4096)
 	l.ReadBytes = orDefault(l.ReadBytes, 64<<20)

@@ -13,13 +13,20 @@ type names struct {
 	// foldExempt is a folder in which two names may differ by case only.
 	foldExempt string
 	seen       map[string]seenName // by folded path
+	bytes      int                 // of its keys
 }
+
+// maxNameBytes bounds what the names of one tree take, since a limit on their number alone would
+// let long ones take gigabytes.
+const maxNameBytes = 64 << 20
 
 type seenName struct {
 	path    string // as spelled
 	dir     bool
 	implied bool // only as the parent of another entry so far
 }
+
+func (s seenName) isDir(path string) bool { return s.dir && s.path == path }
 
 func newNames(limits Limits, foldExempt string) *names {
 	return &names{limits: limits, foldExempt: foldExempt, seen: map[string]seenName{}}
@@ -35,14 +42,30 @@ func (n *names) add(name string, dir bool) (clean, reason string) {
 	if len(n.seen) >= n.limits.Entries {
 		return "", "more entries than allowed"
 	}
-	for i := 0; i < len(clean); i++ {
+	if reason := n.putParents(clean); reason != "" {
+		return "", reason
+	}
+	return clean, n.put(clean, dir, false)
+}
+
+// putParents remembers the folders that a path lies in. It goes through all of them only if the
+// innermost is new, so that a million names deep in one folder cost no more than their length.
+func (n *names) putParents(clean string) (reason string) {
+	last := strings.LastIndexByte(clean, '/')
+	if last < 0 {
+		return ""
+	}
+	if parent := clean[:last]; n.seen[n.key(parent)].isDir(parent) {
+		return ""
+	}
+	for i := range len(clean) {
 		if clean[i] == '/' {
 			if reason := n.put(clean[:i], true, true); reason != "" {
-				return "", reason
+				return reason
 			}
 		}
 	}
-	return clean, n.put(clean, dir, false)
+	return ""
 }
 
 // put remembers one path.
@@ -51,6 +74,9 @@ func (n *names) put(p string, dir, implied bool) (reason string) {
 	old, ok := n.seen[key]
 	switch {
 	case !ok:
+		if n.bytes += len(key); n.bytes > maxNameBytes {
+			return "the names of its entries take more memory than allowed"
+		}
 		n.seen[key] = seenName{path: p, dir: dir, implied: implied}
 	case old.path != p:
 		return "duplicate entry: differs from " + quote(old.path) + " by case only"
@@ -159,7 +185,13 @@ func hasDrive(name string) bool {
 // fold maps names that a case-insensitive file system takes for one to one string.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
-		// The smallest rune of the orbit stands for all of it.
+		// The smallest rune of the orbit stands for all of it; with ASCII that is the capital.
+		if r < utf8.RuneSelf {
+			if 'a' <= r && r <= 'z' {
+				r -= 'a' - 'A'
+			}
+			return r
+		}
 		lowest := r
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
 			lowest = min(lowest, f)

@@ -233,7 +233,7 @@ func TestDefinitionIsACopy(t *testing.T) {
 
 // Memory stays flat: opening and streaming a package takes a small part of its size.
 func TestMemoryStaysFlat(t *testing.T) {
-	const size = 96 << 20
+	const size = 64 << 20
 	path := largePackage(t, size)
 	var before, after runtime.MemStats
 	runtime.GC()
