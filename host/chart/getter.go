@@ -2,6 +2,8 @@ package chart
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
@@ -39,4 +41,17 @@ func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil 
 // ToRawKubeConfigLoader answers an interface of kubectl's; nothing here reads a kubeconfig.
 func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return clientcmd.NewDefaultClientConfig(clientcmdapi.Config{}, nil)
+}
+
+// unstructuredClient returns a REST client for the objects of a group and version, of the kind that
+// kubectl's builder makes.
+func (g *getter) unstructuredClient(gv schema.GroupVersion) (resource.RESTClient, error) {
+	config := rest.CopyConfig(g.config)
+	config.APIPath = "/apis"
+	if gv.Group == "" {
+		config.APIPath = "/api"
+	}
+	config.ContentConfig = resource.UnstructuredPlusDefaultContentConfig()
+	config.GroupVersion = &gv
+	return rest.RESTClientFor(config)
 }

@@ -51,6 +51,10 @@ type Wanted struct {
 	// ServerSideApply is Zarf's word for it (true, false, auto or empty). Helm 3 has none: true is
 	// applied client-side with a warning.
 	ServerSideApply string
+
+	// How it is rendered; see After.
+	revision int
+	upgrade  bool
 }
 
 // Generated is the chart that carries plain manifests.
