@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,7 +122,12 @@ func cueSchema(source string) (schema, error) {
 		if err != nil {
 			return err
 		}
-		v = v.Unify(v.Context().Encode(config))
+		data, err := json.Marshal(config)
+		if err != nil {
+			return fmt.Errorf("writing the configuration: %w", err)
+		}
+		// JSON is CUE; encoding the Go values instead would make floats of all numbers.
+		v = v.Unify(v.Context().CompileBytes(data))
 		if err := v.Validate(cue.Concrete(true), cue.Final()); err != nil {
 			return cueError(err)
 		}
@@ -148,8 +154,10 @@ func checkConfig(ctx context.Context, raw json.RawMessage, config map[string]any
 	if err != nil {
 		return nil, fmt.Errorf("writing the configuration: %w", err)
 	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
 	var plain map[string]any
-	if err := json.Unmarshal(data, &plain); err != nil {
+	if err := dec.Decode(&plain); err != nil {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
 	if plain == nil {
@@ -182,7 +190,7 @@ func ParseConfigFlags(flags []string, read func(file string) ([]byte, error)) (m
 	for _, flag := range flags {
 		left, value, ok := strings.Cut(flag, "=")
 		name, key, nested := strings.Cut(left, ".")
-		if !ok || name == "" || nested && key == "" {
+		if !ok || name == "" || nested && slices.Contains(strings.Split(key, "."), "") {
 			return nil, fmt.Errorf("--plugin-config %q is neither NAME=FILE nor NAME.key=value", flag)
 		}
 		if nested {

@@ -57,7 +57,7 @@ func prune() hook.Request {
 }
 
 func TestGuard(t *testing.T) {
-	module, cache := guard(t), t.TempDir()
+	module, cache := guard(t), guests.CompiledDir()
 	tests := map[string]struct {
 		config  map[string]any
 		verdict hook.Verdict
@@ -115,7 +115,7 @@ func TestL15NothingBesideTheRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("SECRET", "s")
-	p, err := load(t, module, wasm.Options{Config: map[string]any{"b": 1, "a": "x"}, CacheDir: t.TempDir()})
+	p, err := load(t, module, wasm.Options{Config: map[string]any{"b": 1, "a": "x"}, CacheDir: guests.CompiledDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,11 +44,7 @@ func Build(ctx context.Context, folder string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	cache = filepath.Join(cache, "zarf-host", "guests")
+	cache := cacheDir()
 	built := filepath.Join(cache, filepath.Base(folder)+"-"+key+".wasm")
 	if data, err := os.ReadFile(built); err == nil {
 		return data, nil
@@ -77,6 +73,17 @@ func Build(ctx context.Context, folder string) ([]byte, error) {
 		return nil, fmt.Errorf("keeping the guest %s: %w", folder, err)
 	}
 	return data, nil
+}
+
+// CompiledDir is a folder for the native code of guests, so that a test compiles a guest only once.
+func CompiledDir() string { return filepath.Join(cacheDir(), "compiled") }
+
+func cacheDir() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "zarf-host", "guests")
 }
 
 // sourceKey is a digest of the compiler's version and of every Go source in the folders.
