@@ -119,6 +119,7 @@ func namesAndKinds(prefix string, wrap func(...packagetest.Entry) packagetest.Op
 		in("named pipe", packagetest.Entry{Name: p + "d", Type: tar.TypeFifo}, p+"d", "named pipe"),
 		in("unknown type", packagetest.Entry{Name: p + "d", Type: 'Z'}, p+"d", "unknown type"),
 		{kind: "sparse file", o: wrap(packagetest.Entry{Name: "x", Raw: sparseEntry(p + "sparse")}), file: p + "sparse", reason: "sparse"},
+		{kind: "sparse file by its extended header", o: wrap(packagetest.Entry{Name: "x", Raw: paxEntry("GNU.sparse.realsize", "1073741824")}), file: "x", reason: "sparse"},
 		{kind: "duplicate entry", o: wrap(file(p+"twin"), file(p+"twin")), file: p + "twin", reason: "duplicate entry"},
 		{kind: "duplicate entry by case", o: wrap(file(p+"twin"), file(p+"Twin")), file: p + "Twin", reason: "by case only"},
 		{kind: "duplicate entry by case beyond ASCII", o: wrap(file(p+"straK"), file(p+"stra\u212a")), file: p + "stra\u212a", reason: "by case only"},

@@ -39,13 +39,12 @@ func open(t testing.TB, path string, o bundle.Options) *bundle.Bundle {
 // The digest does not depend on the form in which a package lies on disk.
 func TestOpenEveryForm(t *testing.T) {
 	def := strings.Replace(plainDefinition, "metadata:\n", "metadata:\n  uncompressed: true\n", 1)
-	p := packagetest.Package{Definition: def, Files: plainFiles}
 	plain := packagetest.Build(t, t.TempDir(), def, plainFiles)
 	data, err := os.ReadFile(plain)
 	if err != nil {
 		t.Fatal(err)
 	}
-	compressed := filepath.Join(t.TempDir(), "x.tar.zst")
+	compressed, padded := filepath.Join(t.TempDir(), "x.tar.zst"), filepath.Join(t.TempDir(), "x.tar")
 	split := packagetest.BuildSplit(t, t.TempDir(), def, plainFiles, 1000)
 	folder := packagetest.BuildFolder(t, t.TempDir(), def, plainFiles)
 	var frames []byte
@@ -57,24 +56,15 @@ func TestOpenEveryForm(t *testing.T) {
 	if err := os.WriteFile(compressed, frames, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// GNU tar pads with zeros to 10 KiB.
+	if err := os.WriteFile(padded, append(data, make([]byte, 10240)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	want := open(t, plain, bundle.Options{}).Digest()
-	for _, path := range []string{compressed, split, folder} {
+	for _, path := range []string{compressed, padded, split, folder} {
 		if got := open(t, path, bundle.Options{}).Digest(); got != want {
 			t.Errorf("digest of %s is %s, want %s", path, got, want)
 		}
-	}
-	// Padded with zeros, as other tars are.
-	if _, err := packagetest.Write(t.TempDir(), p, packagetest.Options{Archive: func(b []byte) []byte {
-		path := filepath.Join(t.TempDir(), "padded.tar")
-		if err := os.WriteFile(path, append(b, make([]byte, 10240)...), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := open(t, path, bundle.Options{}).Digest(); got != want {
-			t.Errorf("digest of a padded tar is %s, want %s", got, want)
-		}
-		return b
-	}}); err != nil {
-		t.Fatal(err)
 	}
 }
 

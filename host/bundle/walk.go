@@ -49,6 +49,9 @@ func (b *Bundle) walkTree(ctx context.Context, wanted []File, fn func(f File, r 
 		if !ok {
 			return nil
 		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		delete(missing, path)
 		verified := &verifiedReader{r: r, want: f, sum: sha256.New()}
 		if err := fn(f, verified); err != nil {
