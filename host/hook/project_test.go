@@ -131,3 +131,35 @@ func TestRequestIsDeterministic(t *testing.T) {
 		}
 	}
 }
+
+func TestParseRequest(t *testing.T) {
+	doc := `{"apiVersion":"hooks.zarf-host.dev/v1","kind":"HookRequest","id":"i","hook":"post-deploy","time":"2026-01-02T03:04:05Z",` +
+		`"operation":{"name":"deploy","flags":{"a":"2"}},"package":{"metadata":{"name":"p"},"build":{"architecture":"amd64","timestamp":"","version":"v"},"components":[{"name":"c","only":{"cluster":{}},"import":{},"scripts":{},"actions":{"onCreate":{"defaults":{"shell":{}}},"onDeploy":{"defaults":{"shell":{}}},"onRemove":{"defaults":{"shell":{}}}}}]},` +
+		`"deployed":{"name":"p","version":"1","events":[{"type":"Deploy","outcome":"Succeeded","timestamp":"2026-01-01T00:00:00Z"}],"components":[{"name":"c","charts":[{"namespace":"n","name":"r"}]}]},` +
+		`"plan":{"big":9007199254740993},"collisions":[{"id":"c1","kind":"downgrade","verdict":"warn","message":"m"}],` +
+		`"result":{"outcome":"Succeeded","components":[{"name":"c","outcome":"Succeeded"}]},"cluster":{"version":"v1.37.2"},"user":"u","config":{"n":9007199254740993}}`
+	r, err := hook.ParseRequest([]byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(back) != doc {
+		t.Errorf("read and written again it is\n%s, wanted\n%s", back, doc)
+	}
+	if e := r.Expect(); e.ID != "i" || e.Hook != hook.PostDeploy || len(e.Collisions) != 1 {
+		t.Errorf("expects %+v", e)
+	}
+	for _, tt := range []struct{ from, to, want string }{
+		{"/v1", "/v2", "wanted is"}, {"HookRequest", "HookResponse", "wanted is"}, {"post-deploy", "lunch", "unknown hook"}, {`"id":"i"`, `"id":7`, "reading"},
+	} {
+		if _, err := hook.ParseRequest([]byte(strings.Replace(doc, tt.from, tt.to, 1))); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s → %s: error is %v", tt.from, tt.to, err)
+		}
+	}
+	if _, err := hook.ParseRequest([]byte(doc + "{}")); err == nil {
+		t.Error("two documents were accepted")
+	}
+}

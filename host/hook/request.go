@@ -1,8 +1,11 @@
 package hook
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/zarf-host/zarf-host/host/spec"
@@ -140,24 +143,27 @@ type Cluster struct {
 	Context string `json:"context,omitempty"`
 }
 
+// document is a request as it is written.
+type document struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	ID         string          `json:"id"`
+	Hook       Name            `json:"hook"`
+	Time       time.Time       `json:"time"`
+	Operation  Operation       `json:"operation"`
+	Package    *Package        `json:"package,omitempty"`
+	Deployed   *Deployed       `json:"deployed,omitempty"`
+	Plan       json.RawMessage `json:"plan,omitempty"`
+	Collisions []Conflict      `json:"collisions,omitempty"`
+	Result     *Result         `json:"result,omitempty"`
+	Cluster    *Cluster        `json:"cluster,omitempty"`
+	User       string          `json:"user,omitempty"`
+	Config     map[string]any  `json:"config,omitempty"`
+}
+
 // MarshalJSON writes the request document, the same bytes for the same request.
 func (r Request) MarshalJSON() ([]byte, error) {
-	data, err := json.Marshal(struct {
-		APIVersion string          `json:"apiVersion"`
-		Kind       string          `json:"kind"`
-		ID         string          `json:"id"`
-		Hook       Name            `json:"hook"`
-		Time       time.Time       `json:"time"`
-		Operation  Operation       `json:"operation"`
-		Package    *Package        `json:"package,omitempty"`
-		Deployed   *Deployed       `json:"deployed,omitempty"`
-		Plan       json.RawMessage `json:"plan,omitempty"`
-		Collisions []Conflict      `json:"collisions,omitempty"`
-		Result     *Result         `json:"result,omitempty"`
-		Cluster    *Cluster        `json:"cluster,omitempty"`
-		User       string          `json:"user,omitempty"`
-		Config     map[string]any  `json:"config,omitempty"`
-	}{
+	data, err := json.Marshal(document{
 		APIVersion, RequestKind, r.ID, r.Hook, r.Time.UTC(), r.Operation, r.Package, r.Deployed, r.Plan,
 		r.Collisions, r.Result, r.Cluster, r.User, r.Config,
 	})
@@ -165,6 +171,26 @@ func (r Request) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("writing the %s request: %w", r.Hook, err)
 	}
 	return data, nil
+}
+
+// ParseRequest reads a request document, recorded or written by hand.
+func ParseRequest(data []byte) (Request, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var d document
+	if err := dec.Decode(&d); err != nil {
+		return Request{}, fmt.Errorf("reading the request: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return Request{}, errors.New("the request has more than one document")
+	}
+	if d.APIVersion != APIVersion || d.Kind != RequestKind {
+		return Request{}, fmt.Errorf("the request is a %q of %q, wanted is a %q of %q", clip(d.Kind), clip(d.APIVersion), RequestKind, APIVersion)
+	}
+	if _, err := Find(d.Hook); err != nil {
+		return Request{}, fmt.Errorf("reading the request: %w", err)
+	}
+	return Request{d.ID, d.Hook, d.Time, d.Operation, d.Package, d.Deployed, d.Plan, d.Collisions, d.Result, d.Cluster, d.User, d.Config}, nil
 }
 
 // Expect is what a response to a request is held against.
