@@ -224,13 +224,13 @@ func addObject(p *Prune, f Facts, o Rendered, live object.Live, r object.Release
 		if live.Owner != (object.Release{}) {
 			by = "release " + live.Owner.String()
 		}
-		keep("owner", "it belongs to "+by)
+		keep(byOwner, "it belongs to "+by)
 		return
 	case o.Keep || live.Annotations[resourcePolicy] == "keep":
-		keep("resource-policy", resourcePolicy+": keep")
+		keep(byResourcePolicy, resourcePolicy+": keep")
 		return
 	case loss && !f.AllowDataLoss && reason != PruneRemove:
-		keep("data-loss", dataLoss(o.Ref, f.Lost[key]))
+		keep(byDataLoss, dataLoss(o.Ref, f.Lost[key]))
 		return
 	}
 	p.Objects = append(p.Objects, Object{

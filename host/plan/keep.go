@@ -147,3 +147,18 @@ func compareKept(a, b Kept) int {
 	}
 	return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a.By, b.By), strings.Compare(a.In, b.In))
 }
+
+// Asked returns what hooks asked to be kept, so that the same can be asked of a newer plan.
+func (p Plan) Asked() []Keep {
+	var out []Keep
+	for _, k := range p.Prune.Kept {
+		switch k.By {
+		case byOwner, byResourcePolicy, byDataLoss:
+			continue
+		}
+		out = append(out, Keep{Object: k.Object, Release: k.Release, Component: k.Component, By: k.By, Reason: k.Reason})
+	}
+	// Components first: keeping one keeps its releases, and those must not be asked for twice.
+	slices.SortStableFunc(out, func(a, b Keep) int { return strings.Compare(b.Component, a.Component) })
+	return out
+}

@@ -187,8 +187,15 @@ type Kept struct {
 	Component string          `json:"component,omitempty"`
 	In        string          `json:"in,omitempty"` // the release that loses the object, namespace/name
 	Reason    string          `json:"reason"`
-	By        string          `json:"by"` // "plugin NAME", "data-loss", "resource-policy", "owner"
+	By        string          `json:"by"` // `plugin "NAME"`, "data-loss", "resource-policy", "owner"
 }
+
+// Who keeps what would have gone, where no hook asked for it.
+const (
+	byOwner          = "owner"
+	byResourcePolicy = "resource-policy"
+	byDataLoss       = "data-loss"
+)
 
 // Recovery is what an interrupted run of ours left and this operation first puts right (SPEC 4).
 type Recovery struct {

@@ -1,0 +1,67 @@
+# Everything that zarf-host needs is built or installed here, pinned, and cached by content: the
+# second run of each target takes seconds. `make demo` and `make test` are enough on a fresh machine
+# that has Go, make and git.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := build
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LINT    := go tool -modfile=.ci/tools.mod golangci-lint
+
+# Packages without slow integration tests: everything but those that need the control plane.
+.PHONY: all build plugins devcluster demo test test-short bench chaos lint fmt clean FORCE
+
+all: build plugins devcluster
+
+build: bin/zarf-host ## the program
+
+bin/zarf-host: FORCE
+	@CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $@ ./cmd/zarf-host
+
+PLUGINS := $(notdir $(patsubst %/plugin.yaml,%,$(wildcard plugins/*/plugin.yaml)))
+
+plugins: $(PLUGINS:%=bin/plugins/%.wasm) ## the shipped plugins
+
+# Built beside the target and annotated before it gets its name, so that a half-made one never has it.
+bin/plugins/%.wasm: bin/zarf-host FORCE
+	@mkdir -p bin/plugins
+	@GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/plugins/.$*.wasm ./plugins/$*
+	@bin/zarf-host plugin annotate bin/plugins/.$*.wasm -f plugins/$*/plugin.yaml --output $@
+	@rm bin/plugins/.$*.wasm
+
+devcluster: bin/devcluster ## a real Kubernetes control plane in one binary
+
+bin/devcluster: FORCE
+	@cmd/devcluster/build $(CURDIR)/bin/devcluster
+
+bin/packagedir: FORCE
+	@CGO_ENABLED=0 go build -trimpath -o $@ ./host/internal/packagetest/packagedir
+
+demo: bin/zarf-host bin/plugins/guard.wasm bin/devcluster bin/packagedir ## the main job, from start to end
+	@examples/01-guarded-prune/run
+
+# The race detector needs a C compiler; root on a Debian machine gets one, others go without.
+test: bin/zarf-host bin/plugins/guard.wasm bin/devcluster ## all tests
+	@.ci/test all
+
+test-short: bin/zarf-host bin/plugins/guard.wasm ## the tests that need no control plane
+	@.ci/test short
+
+bench: bin/plugins/guard.wasm ## the speeds that we claim, as ratios
+	@go test -run '^$$' -bench . -benchtime 3x ./host/bundle ./host/plan ./host/wasm ./host/validate
+
+chaos: bin/zarf-host bin/plugins/guard.wasm bin/devcluster ## kill the program at every mutating request
+	@.ci/test chaos
+
+lint:
+	@test -z "$$(gofmt -l cmd host plugins schema examples | tee /dev/stderr)"
+	@go vet ./...
+	@$(LINT) run ./...
+
+fmt:
+	@gofmt -w cmd host plugins schema examples
+
+clean:
+	@rm -rf bin .demo

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zarf-host/zarf-host/host"
+	"github.com/zarf-host/zarf-host/host/config"
+	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/state"
+)
+
+// deployFlags are the flags of deploy and plan.
+type deployFlags struct {
+	operationFlags
+	setVariables  map[string]string
+	set           map[string]string // Zarf's deprecated name
+	namespace     string
+	connected     bool
+	prune         string
+	allowDataLoss bool
+	takeOwnership bool
+	skipUnchanged bool
+	skipSame      bool
+	timeout       time.Duration
+}
+
+func (d *deployFlags) add(cmd *cobra.Command) {
+	d.operationFlags.add(cmd)
+	f := cmd.Flags()
+	f.StringToStringVar(&d.setVariables, "set-variables", nil, "variables of the package, `KEY=value`")
+	f.StringToStringVar(&d.set, "set", nil, "variables of the package, `KEY=value`")
+	_ = f.MarkDeprecated("set", "use --set-variables") // it exists, so this cannot fail
+	for _, name := range []string{"set-variables", "set"} {
+		_ = f.SetAnnotation(name, layered, []string{"true"})
+	}
+	f.StringVarP(&d.namespace, "namespace", "n", "", "deploy into this `namespace` instead of the package's own")
+	f.BoolVar(&d.connected, "connected", false, "let the cluster pull images and repositories itself")
+	f.StringVar(&d.prune, "prune", "", "delete what the package no longer has, in these `scopes`: cluster-resources or all")
+	f.Lookup("prune").NoOptDefVal = string(plan.ScopeAll)
+	f.BoolVar(&d.allowDataLoss, "allow-data-loss", false, "let a prune delete namespaces, volumes, claims, and CRDs that have resources")
+	f.BoolVar(&d.takeOwnership, "take-ownership", false, "take over objects that exist already, whoever owns them")
+	f.BoolVar(&d.takeOwnership, "adopt-existing-resources", false, "take over objects that exist already, whoever owns them")
+	_ = f.MarkDeprecated("adopt-existing-resources", "use --take-ownership")
+	f.BoolVar(&d.skipUnchanged, "skip-unchanged", false, "leave out releases that are unchanged")
+	f.BoolVar(&d.skipSame, "skip-same", false, "do nothing when package, configuration and selection are those deployed last")
+	f.DurationVar(&d.timeout, "timeout", 15*time.Minute, "limit of the wait for each release")
+}
+
+// deployScopes are the scopes of a deployment's prune that are built.
+var deployScopes = []plan.Scope{plan.ScopeClusterResources}
+
+func (r *root) deployCmd() *cobra.Command {
+	var flags deployFlags
+	cmd := &cobra.Command{
+		Use:     "deploy PACKAGE",
+		Aliases: []string{"d"},
+		Short:   "Deploy a package, after showing what would change",
+		Example: "  zarf-host deploy zarf-package-shop-amd64-1.0.0.tar.zst --plugin guard.wasm\n" +
+			"  zarf-host deploy shop.tar.zst --prune=cluster-resources --confirm",
+		Args: onePackage,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			options, done, err := r.deployOptions(cmd, args[0], flags)
+			if err != nil {
+				return err
+			}
+			defer done()
+			result, err := host.Deploy(cmd.Context(), options)
+			if shown := r.summarise(result, flags.dryRun); err == nil {
+				err = shown
+			}
+			return err
+		},
+	}
+	flags.add(cmd)
+	r.outputFlag(cmd, "table", "json", "yaml")
+	return cmd
+}
+
+func (r *root) planCmd() *cobra.Command {
+	var flags deployFlags
+	cmd := &cobra.Command{
+		Use:   "plan PACKAGE",
+		Short: "Show what deploy would do",
+		Long: "Show what deploy would do. Exit code 0: nothing to do; 2: there are changes; 3: a plugin or a\n" +
+			"built-in verdict denies; 5: preflight fails; 1: any other error.",
+		Args: onePackage,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.dryRun = true
+			options, done, err := r.deployOptions(cmd, args[0], flags)
+			if err != nil {
+				return err
+			}
+			defer done()
+			result, err := host.Plan(cmd.Context(), options)
+			if shown := r.summarise(result, true); err == nil {
+				err = shown
+			}
+			if err == nil && result.Plan.Changes() {
+				return &codeError{code: exitChanges}
+			}
+			return err
+		},
+	}
+	flags.add(cmd)
+	r.outputFlag(cmd, "table", "json", "yaml")
+	return cmd
+}
+
+func (r *root) deployOptions(cmd *cobra.Command, source string, flags deployFlags) (host.DeployOptions, func(), error) {
+	scopes, err := flags.scopes(cmd)
+	if err != nil {
+		return host.DeployOptions{}, nil, err
+	}
+	layers, err := flags.layers()
+	if err != nil {
+		return host.DeployOptions{}, nil, err
+	}
+	common, done, err := r.common(cmd.Context(), flags.operationFlags, flags.timeout)
+	if err != nil {
+		return host.DeployOptions{}, nil, err
+	}
+	interactive := !flags.confirm && isTerminal(r.streams.In)
+	options := host.DeployOptions{
+		Common: common, Source: source, Layers: layers, Components: flags.components, Interactive: interactive,
+		Connected: flags.connected, Prune: scopes, AllowDataLoss: flags.allowDataLoss,
+		TakeOwnership: flags.takeOwnership, SkipUnchanged: flags.skipUnchanged, SkipSame: flags.skipSame,
+	}
+	if interactive {
+		options.Choose, options.Prompt = r.chooseComponents, r.promptVariable
+	}
+	return options, done, nil
+}
+
+// scopes reads --prune. What is not built yet is refused by name before anything begins.
+func (d *deployFlags) scopes(cmd *cobra.Command) (plan.Scopes, error) {
+	if !cmd.Flags().Changed("prune") {
+		return nil, nil
+	}
+	for word := range strings.SplitSeq(d.prune, ",") {
+		if plan.Scope(strings.TrimSpace(word)) == plan.ScopeImages {
+			return nil, fmt.Errorf("--prune=images is not built yet: use --prune=%s", plan.ScopeClusterResources)
+		}
+	}
+	return plan.ParseScopes(d.prune, deployScopes...)
+}
+
+// layers are what config file and flags supply, the weakest first.
+func (d *deployFlags) layers() ([]config.Layer, error) {
+	file, err := readConfigFile(os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]string{}
+	for _, m := range []map[string]string{d.set, d.setVariables} {
+		for name, value := range m {
+			given[name] = value
+		}
+	}
+	return []config.Layer{
+		{Origin: config.OriginFile, Config: state.DeployConfig{SetVariables: file.variables()}},
+		{Origin: config.OriginFlag, Config: state.DeployConfig{SetVariables: given, NamespaceOverride: d.namespace}},
+	}, nil
+}
+
+// onePackage says what is missing in words of the command.
+func onePackage(cmd *cobra.Command, args []string) error {
+	switch len(args) {
+	case 1:
+		return nil
+	case 0:
+		return fmt.Errorf("which package? usage: %s", cmd.UseLine())
+	default:
+		return fmt.Errorf("one package at a time, not %d: usage: %s", len(args), cmd.UseLine())
+	}
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/zarf-host/zarf-host/host"
+	"github.com/zarf-host/zarf-host/host/apply"
+	"github.com/zarf-host/zarf-host/host/cluster"
+	"github.com/zarf-host/zarf-host/host/hook"
+)
+
+// The exit codes of SPEC 13.
+const (
+	exitDone       = 0
+	exitFailed     = 1
+	exitChanges    = 2 // plan: there is something to do; validate: unreadable input
+	exitDenied     = 3
+	exitLocked     = 4
+	exitPreflight  = 5
+	exitBySignal   = 130
+	exitUnreadable = exitChanges
+)
+
+// codeError ends the program with a code of its own. Its message was printed already when err is nil.
+type codeError struct {
+	code int
+	err  error
+}
+
+func (e *codeError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *codeError) Unwrap() error { return e.err }
+
+func exitCode(err error) int {
+	var (
+		code      *codeError
+		denied    *host.DeniedError
+		plugins   *hook.DeniedError
+		locked    *cluster.LockedError
+		preflight *host.PreflightError
+	)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &code):
+		return code.code
+	case errors.Is(err, apply.ErrLeaseLost), errors.As(err, &locked):
+		return exitLocked
+	case errors.Is(err, context.Canceled):
+		return exitBySignal
+	case errors.As(err, &denied), errors.As(err, &plugins):
+		return exitDenied
+	case errors.As(err, &preflight):
+		return exitPreflight
+	default:
+		return exitFailed
+	}
+}
+
+// report prints an error and what to do next: as text, or as an object for programs.
+func (r *root) report(err error) {
+	var code *codeError
+	if errors.As(err, &code) && code.err == nil {
+		return
+	}
+	hint := hintOf(err)
+	if r.format == "json" {
+		_ = writeJSON(r.streams.Err, map[string]any{"error": map[string]any{
+			"message": err.Error(), "hint": hint, "exitCode": exitCode(err),
+		}})
+		return
+	}
+	_, _ = fmt.Fprintf(r.streams.Err, "error: %s\n", err)
+	for line := range strings.Lines(hint) {
+		_, _ = fmt.Fprintf(r.streams.Err, "hint: %s\n", strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// hintOf returns the hints of the error and of everything it wraps, outermost first.
+func hintOf(err error) string {
+	var hints []string
+	var walk func(error)
+	walk = func(err error) {
+		if h, ok := err.(interface{ Hint() string }); ok && h.Hint() != "" {
+			hints = append(hints, h.Hint())
+		}
+		switch w := err.(type) {
+		case interface{ Unwrap() error }:
+			if inner := w.Unwrap(); inner != nil {
+				walk(inner)
+			}
+		case interface{ Unwrap() []error }:
+			for _, inner := range w.Unwrap() {
+				walk(inner)
+			}
+		}
+	}
+	walk(err)
+	return strings.Join(hints, "\n")
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// isTerminal reports whether a stream is a person's terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

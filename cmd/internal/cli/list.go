@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/zarf-host/zarf-host/cmd/internal/render"
+	"github.com/zarf-host/zarf-host/host"
+	"github.com/zarf-host/zarf-host/host/state"
+)
+
+// listRow is one package in machine output. The first keys are those of `zarf package list`.
+type listRow struct {
+	Package           string              `json:"package"`
+	NamespaceOverride string              `json:"namespaceOverride"`
+	Version           string              `json:"version"`
+	Connectivity      string              `json:"connectivity"`
+	Components        []string            `json:"components"`
+	Status            string              `json:"status"`
+	Digest            string              `json:"digest,omitempty"`
+	Generation        int                 `json:"generation"`
+	LastEvent         *state.PackageEvent `json:"lastEvent,omitempty"`
+	Error             string              `json:"error,omitempty"`
+}
+
+func (r *root) listCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"l", "ls"},
+		Short:   "List the deployed packages",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			deployed, err := host.List(cmd.Context(), r.cluster())
+			if err != nil {
+				return err
+			}
+			switch r.format {
+			case "json", "yaml":
+				rows := make([]listRow, len(deployed))
+				for i, d := range deployed {
+					rows[i] = row(d)
+				}
+				err = r.writeDocument(rows)
+			case "name":
+				err = render.Names(r.streams.Out, deployed)
+			default:
+				err = render.List(r.streams.Out, deployed)
+			}
+			if err != nil {
+				return err
+			}
+			return unreadable(deployed)
+		},
+	}
+	r.outputFlag(cmd, "table", "json", "yaml", "name")
+	return cmd
+}
+
+func row(d host.Deployed) listRow {
+	if d.Err != nil {
+		return listRow{Package: d.Secret, Components: []string{}, Error: d.Err.Error()}
+	}
+	p := d.Record
+	out := listRow{
+		Package: p.Name, NamespaceOverride: p.NamespaceOverride, Version: p.Data.Metadata.Version,
+		Connectivity: string(p.Connectivity), Components: []string{}, Status: render.Phase(d),
+		Digest: p.Digest, Generation: p.Generation,
+	}
+	for _, c := range p.DeployedComponents {
+		out.Components = append(out.Components, c.Name)
+	}
+	if latest, ok := p.LatestEvent(); ok {
+		out.LastEvent = &latest
+	}
+	return out
+}

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zarf-host/zarf-host/cmd/internal/render"
+	"github.com/zarf-host/zarf-host/host"
+	"github.com/zarf-host/zarf-host/host/hook"
+	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/wasm"
+)
+
+// operationFlags are the flags that every operation on a cluster has.
+type operationFlags struct {
+	confirm       bool
+	dryRun        bool
+	components    string
+	plugins       []string
+	pluginConfigs []string
+	lockTimeout   time.Duration
+	deadline      time.Duration
+	planDigest    string
+}
+
+func (o *operationFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVarP(&o.confirm, "confirm", "c", false, "go on without asking")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and stop")
+	f.StringVar(&o.components, "components", "", "`names` of components, with globs; a leading '-' excludes")
+	f.StringArrayVar(&o.plugins, "plugin", nil, "WASM `module` to ask at the hooks that it declares; repeatable")
+	f.StringArrayVar(&o.pluginConfigs, "plugin-config", nil, "configuration of a plugin, NAME=FILE or NAME.key=value; repeatable")
+	f.DurationVar(&o.lockTimeout, "lock-timeout", 0, "how long to wait for another operation on the package")
+	f.DurationVar(&o.deadline, "deadline", 0, "limit of the whole operation; 0 is none")
+	f.StringVar(&o.planDigest, "plan-digest", "", "carry out the plan with this `digest` and no other")
+}
+
+// common makes the engine's options of the flags. The caller calls the function it gets when done.
+func (r *root) common(ctx context.Context, o operationFlags, timeout time.Duration) (host.Common, func(), error) {
+	plugins, closePlugins, err := r.openPlugins(ctx, o.plugins, o.pluginConfigs)
+	if err != nil {
+		return host.Common{}, nil, err
+	}
+	return host.Common{
+		Cluster: r.cluster(), Plugins: plugins, Sink: r.sink(), DryRun: o.dryRun,
+		LockTimeout: o.lockTimeout, Deadline: o.deadline, Timeout: timeout, PlanDigest: o.planDigest,
+		Version: r.version, User: userName(), Reviewer: &reviewer{root: r, confirm: o.confirm},
+	}, closePlugins, nil
+}
+
+// openPlugins loads the plugins that flags name. Configuration for a plugin that is not among them
+// is refused: a misspelt name must not leave a guard without its rules.
+func (r *root) openPlugins(ctx context.Context, paths, configs []string) ([]host.Plugin, func(), error) {
+	byName, err := wasm.ParseConfigFlags(configs, os.ReadFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	var opened []*host.WASMPlugin
+	closeAll := func() {
+		for _, p := range opened {
+			_ = p.Close(context.WithoutCancel(ctx)) // nothing of it is used any more
+		}
+	}
+	var plugins []host.Plugin
+	for _, path := range paths {
+		name, err := pluginName(path)
+		if err != nil {
+			closeAll()
+			return nil, nil, err
+		}
+		p, err := host.OpenPlugin(ctx, path, host.PluginOptions{Config: byName[name], Sink: r.sink()})
+		if err != nil {
+			closeAll()
+			return nil, nil, &codeError{code: exitDenied, err: err} // a guard that cannot be had is a deny
+		}
+		delete(byName, name)
+		opened = append(opened, p)
+		plugins = append(plugins, p)
+	}
+	for name := range byName {
+		closeAll()
+		return nil, nil, fmt.Errorf("--plugin-config names plugin %q, which no --plugin loads", name)
+	}
+	return plugins, closeAll, nil
+}
+
+// pluginName reads a plugin's name from its metadata, without running it.
+func pluginName(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", &codeError{code: exitDenied, err: fmt.Errorf("loading plugin: %w", err)}
+	}
+	m, err := wasm.ReadMetadata(data)
+	if err != nil {
+		return "", &codeError{code: exitDenied, err: fmt.Errorf("loading plugin %q: %w", path, err)}
+	}
+	return m.Name, nil
+}
+
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return os.Getenv("USER")
+}
+
+// reviewer shows plans and asks for confirmation.
+type reviewer struct {
+	root    *root
+	confirm bool
+}
+
+// Review shows the plan, unless the output is for a program, and asks.
+func (v *reviewer) Review(_ context.Context, review host.Review) (bool, error) {
+	r := v.root
+	if r.format != "json" && r.format != "yaml" {
+		if review.Again != "" {
+			_, _ = fmt.Fprintf(r.streams.Out, "%s: the plan is another one now\n", review.Again)
+		}
+		if err := render.Plan(r.streams.Out, review.Plan); err != nil {
+			return false, err
+		}
+		if err := render.Outcomes(r.streams.Out, review.Outcomes); err != nil {
+			return false, err
+		}
+	}
+	if !review.Ask || v.confirm {
+		return true, nil
+	}
+	return r.ask(fmt.Sprintf("%s this package?", review.Plan.Operation))
+}
+
+// ask asks a question whose answer is no unless somebody types yes: an empty line, the end of the
+// input and anything else are no.
+func (r *root) ask(question string) (bool, error) {
+	if _, err := fmt.Fprintf(r.streams.Err, "%s [y/N] ", question); err != nil {
+		return false, err
+	}
+	answer, err := bufio.NewReader(r.streams.In).ReadString('\n')
+	if err != nil && answer == "" {
+		return false, fmt.Errorf("%w: nobody answered; --confirm goes on without asking", host.ErrDeclined)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return true, nil
+	}
+	return false, nil
+}
+
+// resultDocument is the JSON of an operation's result.
+type resultDocument struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Plan       plan.Plan       `json:"plan"`
+	Verdicts   []verdict       `json:"verdicts,omitempty"`
+	Outcome    string          `json:"outcome,omitempty"`
+	Same       bool            `json:"same,omitempty"`
+	Components []outcomeOf     `json:"components,omitempty"`
+	Releases   []releaseResult `json:"releases,omitempty"`
+}
+
+type verdict struct {
+	Hook     hook.Name            `json:"hook"`
+	Verdict  hook.Verdict         `json:"verdict"`
+	Findings []hook.PluginFinding `json:"findings,omitempty"`
+	Keep     []hook.PluginKeep    `json:"keep,omitempty"`
+}
+
+type outcomeOf struct {
+	Name    string `json:"name"`
+	Outcome string `json:"outcome"`
+	Pruned  bool   `json:"pruned,omitempty"`
+}
+
+type releaseResult struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Component string `json:"component"`
+	Outcome   string `json:"outcome"`
+	Revision  int    `json:"revision,omitempty"`
+	Pruned    bool   `json:"pruned,omitempty"`
+	Skipped   bool   `json:"skipped,omitempty"`
+}
+
+func document(result host.Result) resultDocument {
+	doc := resultDocument{APIVersion: plan.APIVersion, Kind: "Result", Plan: result.Plan, Same: result.Same}
+	for _, o := range result.Outcomes {
+		doc.Verdicts = append(doc.Verdicts, verdict{Hook: o.Hook, Verdict: o.Verdict, Findings: o.Findings, Keep: o.Keep})
+	}
+	if done := result.Applied; done != nil {
+		doc.Outcome = string(done.Outcome)
+		for _, c := range done.Components {
+			doc.Components = append(doc.Components, outcomeOf{c.Name, string(c.Outcome), c.Pruned})
+		}
+		for _, rel := range done.Releases {
+			doc.Releases = append(doc.Releases, releaseResult{
+				rel.Namespace, rel.Name, rel.Component, string(rel.Outcome), rel.Revision, rel.Pruned, rel.Skipped,
+			})
+		}
+	}
+	return doc
+}
+
+// summarise prints what an operation came to. A dry run's document is the plan alone.
+func (r *root) summarise(result host.Result, dryRun bool) error {
+	switch {
+	case result.Plan.Kind == "":
+		return nil // it ended before there was a plan
+	case dryRun && (r.format == "json" || r.format == "yaml"):
+		return r.writeDocument(result.Plan)
+	case r.format == "json" || r.format == "yaml":
+		return r.writeDocument(document(result))
+	case result.Applied == nil:
+		return nil
+	}
+	return render.Result(r.streams.Out, result)
+}

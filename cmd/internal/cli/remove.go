@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zarf-host/zarf-host/host"
+	"github.com/zarf-host/zarf-host/host/state"
+)
+
+func (r *root) removeCmd() *cobra.Command {
+	var (
+		flags     operationFlags
+		namespace string
+		timeout   time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:     "remove NAME|PACKAGE",
+		Aliases: []string{"u", "rm"},
+		Short:   "Remove a deployed package, after showing what would go",
+		Args:    onePackage,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			common, done, err := r.common(cmd.Context(), flags, timeout)
+			if err != nil {
+				return err
+			}
+			defer done()
+			result, err := host.Remove(cmd.Context(), host.RemoveOptions{
+				Common: common, Target: args[0], Components: flags.components,
+				RemoveConfig: state.RemoveConfig{NamespaceOverride: namespace},
+			})
+			if shown := r.summarise(result, flags.dryRun); err == nil {
+				err = shown
+			}
+			return err
+		},
+	}
+	flags.add(cmd)
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "the `namespace` that the package was deployed into instead of its own")
+	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Minute, "limit of the wait for each release")
+	r.outputFlag(cmd, "table", "json", "yaml")
+	return cmd
+}

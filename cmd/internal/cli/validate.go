@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zarf-host/zarf-host/host/bundle"
+	"github.com/zarf-host/zarf-host/host/validate"
+)
+
+// maxValidated is the most that a file to validate may hold.
+const maxValidated = 1 << 20
+
+// validation is the JSON of validate.
+type validation struct {
+	Files       int                   `json:"files"`
+	Valid       bool                  `json:"valid"`
+	Diagnostics []validate.Diagnostic `json:"diagnostics"`
+}
+
+func (r *root) validateCmd() *cobra.Command {
+	var schemaOnly bool
+	cmd := &cobra.Command{
+		Use:   "validate FILE…",
+		Short: "Check package definitions against the schema",
+		Long: "Check package definitions, folders that hold a zarf.yaml, or - for standard input. Every fault is\n" +
+			"reported as file:line:col: path: message. Exit code 0: valid; 1: invalid; 2: unreadable.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			v, err := validate.New()
+			if err != nil {
+				return err
+			}
+			out := validation{Valid: true, Diagnostics: []validate.Diagnostic{}}
+			var unread []error
+			for _, arg := range args {
+				name, data, err := r.readDefinition(arg)
+				if err != nil {
+					unread = append(unread, err)
+					continue
+				}
+				result := v.File(name, data, validate.Options{SchemaOnly: schemaOnly})
+				out.Files++
+				out.Valid = out.Valid && result.Valid()
+				out.Diagnostics = append(out.Diagnostics, result.Diagnostics...)
+			}
+			if err := r.showValidation(out); err != nil {
+				return err
+			}
+			switch {
+			case len(unread) > 0:
+				return &codeError{code: exitUnreadable, err: errors.Join(unread...)}
+			case !out.Valid:
+				return &codeError{code: exitFailed}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&schemaOnly, "schema-only", false, "leave out what a schema cannot express, and warnings")
+	r.outputFlag(cmd, "table", "json", "yaml")
+	return cmd
+}
+
+func (r *root) showValidation(v validation) error {
+	if r.format != "table" {
+		return r.writeDocument(v)
+	}
+	for _, d := range v.Diagnostics {
+		text := d.String()
+		if d.Severity == validate.Warning {
+			text += " (warning)"
+		}
+		if _, err := fmt.Fprintln(r.streams.Out, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readDefinition reads a file, the zarf.yaml of a folder, or standard input.
+func (r *root) readDefinition(arg string) (name string, data []byte, err error) {
+	if arg == "-" {
+		data, err = io.ReadAll(io.LimitReader(r.streams.In, maxValidated+1))
+		return "<stdin>", data, tooLarge("<stdin>", data, err)
+	}
+	if info, err := os.Stat(arg); err == nil && info.IsDir() {
+		arg = filepath.Join(arg, bundle.DefinitionPath)
+	}
+	f, err := os.Open(arg)
+	if err != nil {
+		return arg, nil, fmt.Errorf("reading: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read from
+	data, err = io.ReadAll(io.LimitReader(f, maxValidated+1))
+	return arg, data, tooLarge(arg, data, err)
+}
+
+func tooLarge(name string, data []byte, err error) error {
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(data) > maxValidated {
+		return fmt.Errorf("reading %s: it holds more than %d bytes, which no definition may", name, maxValidated)
+	}
+	return nil
+}

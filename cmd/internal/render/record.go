@@ -1,0 +1,148 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/zarf-host/zarf-host/host"
+	"github.com/zarf-host/zarf-host/host/state"
+)
+
+// Phase says in one word how a deployed package is.
+func Phase(d host.Deployed) string {
+	latest, known := d.Record.LatestEvent()
+	switch {
+	case d.Err != nil:
+		return "unreadable"
+	case !known:
+		return fromComponents(d.Record)
+	case d.Interrupted:
+		return "interrupted"
+	case latest.Outcome == state.InProgress && latest.Type == state.Remove:
+		return "removing"
+	case latest.Outcome == state.InProgress:
+		return "deploying"
+	default:
+		return strings.ToLower(string(latest.Outcome))
+	}
+}
+
+// fromComponents judges a record without events by its components, the worst first.
+func fromComponents(p state.Package) string {
+	for _, s := range []state.Status{state.StatusFailed, state.StatusDeploying, state.StatusRemoving} {
+		for _, c := range p.DeployedComponents {
+			if c.Status == s {
+				return strings.ToLower(string(s))
+			}
+		}
+	}
+	return "succeeded"
+}
+
+// List writes one line a package.
+func List(w io.Writer, deployed []host.Deployed) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "PACKAGE\tNAMESPACE OVERRIDE\tVERSION\tSTATUS\tCONNECTIVITY\tGENERATION\tCOMPONENTS\tLAST EVENT")
+	for _, d := range deployed {
+		p := d.Record
+		name := p.Name
+		if d.Err != nil {
+			name = d.Secret
+		}
+		var components []string
+		for _, c := range p.DeployedComponents {
+			components = append(components, c.Name)
+		}
+		last := "unknown"
+		if e, ok := p.LatestEvent(); ok {
+			last = fmt.Sprintf("%s %s %s", e.Type, e.Outcome, e.Timestamp.UTC().Format(time.RFC3339))
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", name, p.NamespaceOverride, p.Data.Metadata.Version,
+			Phase(d), p.Connectivity, p.Generation, strings.Join(components, ","), last)
+	}
+	return t.Flush()
+}
+
+// Names writes the names of the packages, one a line; one with a namespace override as namespace/name.
+func Names(w io.Writer, deployed []host.Deployed) error {
+	for _, d := range deployed {
+		if d.Err != nil {
+			continue
+		}
+		name := d.Record.Name
+		if ns := d.Record.NamespaceOverride; ns != "" {
+			name = ns + "/" + name
+		}
+		if _, err := fmt.Fprintln(w, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Status writes all that is known of one package but its configuration.
+func Status(w io.Writer, s host.Status) error {
+	p := s.Record
+	t := &tree{w: w}
+	t.line(0, "package %s %s: %s", p.Name, version(p.Data.Metadata.Version), Phase(s.Deployed))
+	if p.NamespaceOverride != "" {
+		t.line(1, "in namespace %s", p.NamespaceOverride)
+	}
+	t.line(1, "digest %s, generation %d, %s", p.Digest, p.Generation, p.Connectivity)
+	if s.Holder != "" {
+		t.line(1, "at work: %s", s.Holder)
+	}
+	if s.Interrupted {
+		t.line(1, "the last operation never ended, and nobody is at work: run the same command again to go on")
+	}
+	t.line(1, "events:")
+	if len(p.Events) == 0 {
+		t.line(2, "none: Zarf, or a program before there were events, wrote this record last")
+	}
+	for _, e := range p.Events {
+		source := ""
+		if e.Source != "" {
+			source = " from " + e.Source
+		}
+		t.line(2, "%s  %-6s  %-10s  %s%s", e.Timestamp.UTC().Format(time.RFC3339), e.Type, e.Outcome, version(e.Version), source)
+	}
+	t.line(1, "components:")
+	for _, c := range p.DeployedComponents {
+		t.line(2, "%s: %s", c.Name, c.Status)
+		for _, r := range s.Releases {
+			if r.Component != c.Name {
+				continue
+			}
+			if !r.Exists {
+				t.line(3, "release %s: not there", r.Release)
+				continue
+			}
+			t.line(3, "release %s: %s, revision %d, chart %s %s", r.Release, r.Status, r.Revision, r.Chart, r.Version)
+		}
+	}
+	return t.err
+}
+
+// Result writes what an operation came to, in one line and a few more where there is more to say.
+func Result(w io.Writer, r host.Result) error {
+	t := &tree{w: w}
+	done := r.Applied
+	t.line(0, "%s of %s: %s", r.Plan.Operation, title(r.Plan.Package), strings.ToLower(string(done.Outcome)))
+	for _, c := range done.Components {
+		what := ""
+		if c.Pruned {
+			what = " (removed)"
+		}
+		t.line(1, "component %s: %s%s", c.Name, strings.ToLower(string(c.Outcome)), what)
+	}
+	for _, k := range done.Kept {
+		t.line(1, "kept %s", k)
+	}
+	if !r.Recorded {
+		t.line(1, "no component needs a cluster, so no record was left")
+	}
+	return t.err
+}

@@ -1,0 +1,156 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/zarf-host/zarf-host/host/event"
+	"github.com/zarf-host/zarf-host/host/hook"
+	"github.com/zarf-host/zarf-host/host/object"
+	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/spec"
+	"github.com/zarf-host/zarf-host/host/state"
+)
+
+// asker asks the plugins of one operation.
+type asker struct {
+	common    Common
+	operation hook.Operation
+	pkg       hook.Package
+	deployed  *hook.Deployed
+	cluster   *hook.Cluster
+}
+
+// ask asks every plugin that declares the hook and folds what they answer.
+func (a asker) ask(ctx context.Context, name hook.Name, p plan.Plan, result *hook.Result) (hook.Outcome, error) {
+	point, err := hook.Find(name)
+	if err != nil {
+		return hook.Outcome{}, err
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		return hook.Outcome{}, fmt.Errorf("writing the plan for hook %s: %w", name, err)
+	}
+	var answers []hook.Answer
+	for _, plugin := range a.common.Plugins {
+		if !slices.Contains(plugin.Hooks(), name) {
+			continue
+		}
+		request := hook.Request{
+			ID: requestID(), Hook: name, Time: a.common.Now(), Operation: a.operation, Package: &a.pkg,
+			Deployed: a.deployed, Plan: body, Result: result, Cluster: a.cluster, User: a.common.User,
+		}
+		a.common.say(event.Debug, "hook", fmt.Sprintf("asking plugin %q at %s", plugin.Name(), name))
+		response, err := plugin.Ask(ctx, request)
+		if ctx.Err() != nil {
+			return hook.Outcome{}, context.Cause(ctx)
+		}
+		answers = append(answers, hook.Answer{Plugin: plugin.Name(), Response: response, Err: err})
+	}
+	return hook.Fold(point, answers), nil
+}
+
+// requestID returns an id that a plugin cannot know before it is asked.
+func requestID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
+}
+
+// decide asks the hooks about a plan and folds their answers into it.
+func (a asker) decide(ctx context.Context, p plan.Plan, first hook.Name) (plan.Plan, []hook.Outcome, error) {
+	for _, plugin := range a.common.Plugins {
+		p.Plugins = append(p.Plugins, plugin.Info())
+	}
+	var outcomes []hook.Outcome
+	hooks := []hook.Name{}
+	if first != "" {
+		hooks = append(hooks, first)
+	}
+	if !p.Prune.Empty() && p.Operation == plan.Deploy {
+		hooks = append(hooks, hook.PrePrune)
+	}
+	for _, name := range hooks {
+		outcome, err := a.ask(ctx, name, p, nil)
+		if err != nil {
+			return p, outcomes, err
+		}
+		outcomes = append(outcomes, outcome)
+		if outcome.Verdict == hook.Deny {
+			continue
+		}
+		if p, _, err = p.WithKept(keeps(outcome)...); err != nil {
+			return p, outcomes, fmt.Errorf("folding what plugins keep into the plan: %w", err)
+		}
+	}
+	return p, outcomes, nil
+}
+
+// keeps translates what plugins keep into the plan's words.
+func keeps(o hook.Outcome) []plan.Keep {
+	var out []plan.Keep
+	for _, k := range o.Keep {
+		keep := plan.Keep{Component: k.Component, By: fmt.Sprintf("plugin %q", k.Plugin), Reason: k.Reason}
+		if k.Object != nil {
+			keep.Object = &object.Ref{APIVersion: k.Object.APIVersion, Kind: k.Object.Kind, Namespace: k.Object.Namespace, Name: k.Object.Name}
+		}
+		if k.Chart != "" {
+			keep.Release = parseRelease(k.Chart)
+		}
+		out = append(out, keep)
+	}
+	return out
+}
+
+func parseRelease(text string) *object.Release {
+	for i := range text {
+		if text[i] == '/' {
+			return &object.Release{Namespace: text[:i], Name: text[i+1:]}
+		}
+	}
+	return &object.Release{Name: text}
+}
+
+// denial returns the first outcome's error that denies.
+func denial(outcomes []hook.Outcome) error {
+	for _, o := range outcomes {
+		if err := o.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hookPackage(def spec.Package, digest, source string) hook.Package {
+	return hook.Package{Metadata: def.Metadata, Build: def.Build, Digest: digest, Source: source, Components: def.Components}
+}
+
+// hookDeployed shows a record without its configuration and digests of it.
+func hookDeployed(p *state.Package) *hook.Deployed {
+	if p == nil {
+		return nil
+	}
+	out := &hook.Deployed{
+		Name: p.Name, Version: p.Data.Metadata.Version, Digest: p.Digest, Flavor: p.Data.Build.Flavor,
+		Architecture: p.Data.Build.Architecture, Generation: p.Generation, NamespaceOverride: p.NamespaceOverride,
+		Components: []hook.DeployedComponent{},
+	}
+	for _, e := range p.Events {
+		out.Events = append(out.Events, hook.DeployedEvent{
+			Type: string(e.Type), Outcome: string(e.Outcome), Timestamp: e.Timestamp,
+			Version: e.Version, Flavor: e.Flavor, Digest: e.Digest, Source: e.Source,
+		})
+	}
+	for _, c := range p.DeployedComponents {
+		component := hook.DeployedComponent{Name: c.Name, Status: string(c.Status)}
+		for _, ch := range c.InstalledCharts {
+			component.Charts = append(component.Charts, hook.DeployedChart{Namespace: ch.Namespace, Name: ch.Name, Status: string(ch.Status)})
+		}
+		out.Components = append(out.Components, component)
+	}
+	return out
+}

@@ -1,0 +1,222 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zarf-host/zarf-host/host/chart"
+	"github.com/zarf-host/zarf-host/host/object"
+	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/spec"
+	"github.com/zarf-host/zarf-host/host/state"
+	"github.com/zarf-host/zarf-host/host/template"
+)
+
+// observer gathers the facts about releases and objects that a plan is made from.
+type observer struct {
+	client *chart.Client
+	own    state.Own
+	facts  *plan.Facts
+	refs   map[object.Key]object.Ref
+	crds   []object.Ref
+}
+
+func newObserver(client *chart.Client, own state.Own, facts *plan.Facts) *observer {
+	facts.Releases = map[object.Release]plan.ReleaseFacts{}
+	facts.Live = map[object.Key]object.Live{}
+	facts.Lost = map[object.Key][]object.Ref{}
+	return &observer{client: client, own: own, facts: facts, refs: map[object.Key]object.Ref{}}
+}
+
+// release reads what Helm has stored of a release, as recovery will leave it.
+func (o *observer) release(ctx context.Context, r object.Release) (chart.History, error) {
+	history, err := o.client.History(ctx, r)
+	if err != nil {
+		return history, fmt.Errorf("reading release %s: %w", r, err)
+	}
+	if _, known := o.facts.Releases[r]; known {
+		return history, nil
+	}
+	after, recovery := history.AfterRecovery(o.own.Revision(r))
+	switch recovery.Action {
+	case chart.RecoveryNone:
+	case chart.RecoveryForeign:
+		o.facts.Warnings = append(o.facts.Warnings, fmt.Sprintf(
+			"release %s is %s at revision %d, which no operation of zarf-host recorded: it is left alone",
+			r, recovery.Status, recovery.Revision))
+	default:
+		o.facts.Recovery = append(o.facts.Recovery, plan.Recovery{
+			Release: r, Revision: recovery.Revision, Status: recovery.Status, Action: recoveryText(recovery),
+		})
+	}
+	has := plan.ReleaseFacts{Exists: history.Exists(), EverDeployed: after.EverDeployed(), Package: history.Package()}
+	for _, d := range history.ObjectsSinceDeployed() {
+		has.Objects = append(has.Objects, plan.Rendered{Ref: d.Ref, Keep: d.Keep()})
+		o.want(d.Ref)
+	}
+	o.facts.Releases[r] = has
+	return after, nil
+}
+
+func recoveryText(r chart.Recovery) string {
+	switch r.Action {
+	case chart.RecoveryReinstall:
+		return "mark the interrupted installation failed and install it again"
+	case chart.RecoveryRollback:
+		return fmt.Sprintf("roll back to revision %d", r.Target)
+	case chart.RecoveryUpgrade:
+		return "mark the interrupted upgrade failed and upgrade over it"
+	case chart.RecoveryUninstall:
+		return "finish uninstalling it"
+	default:
+		return string(r.Action)
+	}
+}
+
+// want asks for an object to be observed.
+func (o *observer) want(ref object.Ref) {
+	if _, known := o.refs[ref.Key()]; known {
+		return
+	}
+	o.refs[ref.Key()] = ref
+	if ref.Kind == "CustomResourceDefinition" && plan.IsDataLossKind(ref) {
+		o.crds = append(o.crds, ref)
+	}
+}
+
+// recorded observes the releases of recorded components.
+func (o *observer) recorded(ctx context.Context, record *state.Package) error {
+	if record == nil {
+		return nil
+	}
+	for _, c := range record.DeployedComponents {
+		for _, ch := range c.InstalledCharts {
+			if _, err := o.release(ctx, ch.Release()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wanted renders a release and adds it to the facts. settable are the variables that actions of the
+// package may set before it is installed.
+func (o *observer) wanted(ctx context.Context, r release, settable map[string]bool) error {
+	history, err := o.release(ctx, r.Release)
+	if err != nil {
+		return err
+	}
+	w := plan.Wanted{Release: r.Release, Component: r.component, Chart: r.chart, Version: r.version}
+	wants, err := r.wanted()
+	var rendered chart.Rendered
+	if err == nil {
+		rendered, err = o.client.Render(ctx, wants)
+	}
+	switch {
+	case err != nil && len(settable) > 0 && ctx.Err() == nil:
+		// A template may need what an action is going to set; apply renders again and knows.
+		w.CannotRender = err.Error()
+	case err != nil:
+		return fmt.Errorf("rendering chart %q of component %q: %w", r.chart, r.component, err)
+	default:
+		w.Namespaces = rendered.Namespaces
+		if w.Version == "" && wants.Generated == nil {
+			w.Version = rendered.ChartVersion
+		}
+		known := map[string]bool{}
+		for _, d := range rendered.Objects {
+			w.Objects = append(w.Objects, plan.Rendered{Ref: d.Ref, Keep: d.Keep()})
+			o.want(d.Ref)
+			o.markers(d, settable, known)
+		}
+		w.KnownAfterApply = slices.Sorted(maps.Keys(known))
+		if len(known) == 0 {
+			if w.Unchanged, err = o.client.Unchanged(ctx, wants, rendered, history); err != nil {
+				return fmt.Errorf("comparing release %s: %w", r.Release, err)
+			}
+		}
+	}
+	o.facts.Wanted = append(o.facts.Wanted, w)
+	return nil
+}
+
+// markers finds what of an object only apply will know, and warns of markers that nobody fills.
+func (o *observer) markers(d chart.Document, settable, known map[string]bool) {
+	if d.KnownAfterApply != "" {
+		known[fmt.Sprintf("%s: %s", d.Ref, d.KnownAfterApply)] = true
+	}
+	for _, marker := range template.New().Unknown(d.Body) {
+		name := strings.TrimPrefix(strings.Trim(marker, "#"), "ZARF_VAR_")
+		if settable[name] {
+			known[fmt.Sprintf("%s: variable %s is set by an action", d.Ref, name)] = true
+			continue
+		}
+		o.facts.Warnings = append(o.facts.Warnings, fmt.Sprintf(
+			"%s holds %s, which nothing fills: it is deployed as it stands", d.Ref, marker))
+	}
+}
+
+// look observes the objects that were asked for, and the custom resources that would go with CRDs.
+func (o *observer) look(ctx context.Context) error {
+	refs := slices.SortedFunc(maps.Values(o.refs), object.Ref.Compare)
+	live, err := o.client.Observe(ctx, refs)
+	if err != nil {
+		return fmt.Errorf("observing the objects in the cluster: %w", err)
+	}
+	o.facts.Live = live
+	for _, crd := range o.crds {
+		if _, ok := live[crd.Key()]; !ok {
+			continue
+		}
+		resources, err := o.client.CustomResources(ctx, crd)
+		if err != nil {
+			return fmt.Errorf("looking for resources of %s: %w", crd, err)
+		}
+		if len(resources) > 0 {
+			o.facts.Lost[crd.Key()] = resources
+		}
+	}
+	return nil
+}
+
+// settable returns the variables that the onDeploy actions of components may set.
+func settable(components []spec.Component) map[string]bool {
+	out := map[string]bool{}
+	for _, c := range components {
+		set := c.Actions.OnDeploy
+		for _, a := range slices.Concat(set.Before, set.After, set.OnSuccess) {
+			if a.SetVariable != "" {
+				out[strings.ToUpper(a.SetVariable)] = true
+			}
+			for _, v := range a.SetVariables {
+				out[strings.ToUpper(v.Name)] = true
+			}
+		}
+	}
+	return out
+}
+
+// recover puts right what interrupted runs of ours left, as the plan says. It needs the lease.
+func recoverReleases(ctx context.Context, client *chart.Client, p plan.Plan, own state.Own, c Common,
+	onRevision func(object.Release, int) error) error {
+	var keep []object.Ref
+	for _, r := range p.Releases {
+		keep = append(keep, slices.Concat(r.Added, r.Changed)...)
+	}
+	var errs []error
+	for _, r := range p.Recovery {
+		c.say(0, "recover", fmt.Sprintf("release %s was left %s by an interrupted operation: %s", r.Release, r.Status, r.Action))
+		_, err := client.Recover(ctx, r.Release, chart.RecoverOptions{
+			Recorded: own.Revision(r.Release), Keep: keep, Timeout: c.Timeout,
+			OnRevision: func(revision int) error { return onRevision(r.Release, revision) },
+		})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("recovering release %s: %w", r.Release, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,116 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/zarf-host/zarf-host/host/cluster"
+	"github.com/zarf-host/zarf-host/host/event"
+	"github.com/zarf-host/zarf-host/host/hook"
+	"github.com/zarf-host/zarf-host/host/plan"
+)
+
+// CompatibleVersion is the version of Zarf whose formats are read and written: versionRequirements
+// of packages are compared with it.
+const CompatibleVersion = "v0.84.0"
+
+// Common are the options that every operation on a cluster has. The zero value works without
+// plugins, shows nothing and asks nobody.
+type Common struct {
+	// Cluster says which cluster; it is dialled only when an operation needs it.
+	Cluster cluster.Options
+	// Plugins are asked at the hooks that they declare, in this order.
+	Plugins []Plugin
+	// Reviewer is shown the plan and may say no; nil means yes.
+	Reviewer Reviewer
+	// Sink receives what happens; nil drops it.
+	Sink event.Sink
+	// DryRun stops after the plan was shown.
+	DryRun bool
+	// LockTimeout is how long to wait for another operation on the same package, after a stale
+	// lease was waited out.
+	LockTimeout time.Duration
+	// Timeout bounds the wait for each release; 0 means 15 minutes, as in Zarf.
+	Timeout time.Duration
+	// Deadline bounds the whole operation; 0 means no bound.
+	Deadline time.Duration
+	// PlanDigest, if set, is the only plan that may be carried out.
+	PlanDigest string
+	// Version is the version of the program, recorded beside CompatibleVersion.
+	Version string
+	// User is who runs the operation, as plugins see it.
+	User string
+	// Executable is the program that `./zarf` in an action stands for; empty means this one.
+	Executable string
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Plugin answers hooks. Plugins written in Go implement it, and OpenPlugin makes one of a WASM
+// module: the contract is the same.
+type Plugin interface {
+	// Name is what findings are shown under.
+	Name() string
+	// Info identifies the plugin in plans and records.
+	Info() plan.Plugin
+	// Hooks are the hooks at which the plugin wants to be asked.
+	Hooks() []hook.Name
+	// Ask answers one request. An error is never an answer: the hook's failure policy decides.
+	Ask(ctx context.Context, request hook.Request) (hook.Response, error)
+}
+
+// Reviewer is shown a plan before anything changes.
+type Reviewer interface {
+	// Review shows the plan and what the plugins said about it. Where review.Ask is set it returns
+	// whether to go on; an error stops the operation too.
+	Review(ctx context.Context, review Review) (bool, error)
+}
+
+// Review is what a Reviewer is shown.
+type Review struct {
+	Plan     plan.Plan
+	Outcomes []hook.Outcome
+	// Ask is false where nothing follows: a dry run, or a plan that was denied.
+	Ask bool
+	// Again says why the plan is shown once more, empty the first time.
+	Again string
+}
+
+// ErrDeclined is returned when the Reviewer said no. Nothing was changed.
+var ErrDeclined = errors.New("declined: nothing was changed")
+
+// defaulted fills what was left out.
+func (c Common) defaulted() Common {
+	if c.Sink == nil {
+		c.Sink = event.Discard
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	c.Cluster.Sink = c.Sink
+	return c
+}
+
+const defaultTimeout = 15 * time.Minute
+
+// bounded returns a context that ends at the operation's deadline.
+func (c Common) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.Deadline <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, c.Deadline, &DeadlineError{Limit: c.Deadline})
+}
+
+// cliVersion is how records name the program that wrote them.
+func (c Common) cliVersion() string { return CompatibleVersion + "+zarf-host." + c.Version }
+
+func (c Common) say(level event.Level, step, message string) {
+	c.Sink.Emit(event.Event{Level: level, Step: step, Message: message})
+}

@@ -1,0 +1,260 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/zarf-host/zarf-host/host/action"
+	"github.com/zarf-host/zarf-host/host/apply"
+	"github.com/zarf-host/zarf-host/host/chart"
+	"github.com/zarf-host/zarf-host/host/cluster"
+	"github.com/zarf-host/zarf-host/host/event"
+	"github.com/zarf-host/zarf-host/host/object"
+	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/selection"
+	"github.com/zarf-host/zarf-host/host/spec"
+	"github.com/zarf-host/zarf-host/host/state"
+	"github.com/zarf-host/zarf-host/host/template"
+)
+
+// RemoveOptions say what to remove.
+type RemoveOptions struct {
+	Common
+	state.RemoveConfig
+	// Target is the name of a deployed package, or a package file whose name and onRemove actions
+	// are used.
+	Target string
+	// Components is Zarf's --components; empty means all of them.
+	Components string
+}
+
+// Remove removes a deployed package, or some of its components, last deployed first. Each step is
+// recorded, so that the same call again continues where one stopped. The record goes with the last
+// component. Errors are those of Deploy, and *NotDeployedError.
+func Remove(ctx context.Context, o RemoveOptions) (Result, error) {
+	o.Common = o.defaulted()
+	ctx, cancel := o.bounded(ctx)
+	defer cancel()
+	r := &removal{RemoveOptions: o}
+	if err := r.identify(ctx); err != nil {
+		return Result{}, err
+	}
+	if err := r.connect(ctx); err != nil {
+		return Result{}, err
+	}
+	result, err := r.decide(ctx, "")
+	if err != nil || o.DryRun {
+		return result, err
+	}
+	return r.carryOut(ctx, result)
+}
+
+// removal is one removal on its way down the line.
+type removal struct {
+	RemoveOptions
+	name     string
+	digest   string       // of the configuration
+	given    spec.Package // the definition of a package file, if one was given
+	fromFile bool
+	source   string
+
+	conn     *cluster.Cluster
+	charts   *chart.Client
+	record   cluster.Record
+	selected []string
+}
+
+// identify finds out which package is meant: a file that exists is opened, anything else is a name.
+func (r *removal) identify(ctx context.Context) (err error) {
+	if r.digest, err = r.RemoveConfig.Digest(); err != nil {
+		return fmt.Errorf("computing the digest of the configuration: %w", err)
+	}
+	if isName(r.Target) {
+		r.name = r.Target
+		return nil
+	}
+	pkg, err := Open(ctx, r.Target, OpenOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = pkg.Close() }() // only read from
+	r.given, r.fromFile, r.source = pkg.Definition(), true, pkg.Source()
+	if ns := r.NamespaceOverride; ns != "" {
+		if err := r.given.OverrideNamespace(ns); err != nil {
+			return fmt.Errorf("removing from namespace %q: %w", ns, err)
+		}
+	}
+	r.name = r.given.Metadata.Name
+	return nil
+}
+
+// isName reports whether a target is a package's name rather than a package: not the path of
+// anything, nor of a form that only packages have.
+func isName(target string) bool {
+	if strings.ContainsAny(target, `/\:`) || strings.HasSuffix(target, ".tar") ||
+		strings.HasSuffix(target, ".tar.zst") || strings.HasSuffix(target, ".part000") {
+		return false
+	}
+	_, err := os.Stat(target)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !hasDefinition(target)
+}
+
+func hasDefinition(dir string) bool {
+	_, err := os.Stat(dir + "/zarf.yaml")
+	return err == nil
+}
+
+// connect reads the record. A package file whose components need no cluster is removed without one.
+func (r *removal) connect(ctx context.Context) (err error) {
+	if r.fromFile && !slices.ContainsFunc(r.given.Components, spec.Component.RequiresCluster) {
+		r.say(event.Info, "observe", "no component of the package needs a cluster: none is asked, and there is no record")
+		return r.choose(r.given.Components)
+	}
+	if r.conn, err = cluster.Connect(ctx, r.Cluster); err != nil {
+		return err
+	}
+	if r.charts, err = chartClient(r.conn, r.Common); err != nil {
+		return err
+	}
+	if err := r.read(ctx); err != nil {
+		return err
+	}
+	return r.choose(recordedComponents(r.record.Package))
+}
+
+func (r *removal) read(ctx context.Context) (err error) {
+	if r.record, err = r.conn.Records().Get(ctx, r.name, r.NamespaceOverride); err != nil {
+		return err
+	}
+	if !r.record.Exists {
+		return &NotDeployedError{Name: r.name, Namespace: r.NamespaceOverride}
+	}
+	return nil
+}
+
+// recordedComponents returns a definition for every recorded component, made up of its name where
+// the record lost it.
+func recordedComponents(p state.Package) []spec.Component {
+	var out []spec.Component
+	for _, has := range p.DeployedComponents {
+		c, ok := p.Definition(has.Name)
+		if !ok {
+			c = spec.Component{Name: has.Name}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func (r *removal) choose(components []spec.Component) error {
+	choices, err := selection.ForRemove(components, selection.Options{Request: r.Components, OS: runtime.GOOS})
+	if err != nil {
+		return fmt.Errorf("selecting components: %w", err)
+	}
+	r.selected = names(selection.Chosen(choices))
+	var problems []string
+	for _, c := range selection.Chosen(choices) {
+		if given := slices.IndexFunc(r.given.Components, func(g spec.Component) bool { return g.Name == c.Name }); given >= 0 {
+			c = r.given.Components[given]
+		}
+		if err := action.Preflight(c, "onRemove", c.Actions.OnRemove, false); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	return preflightError(problems)
+}
+
+func (r *removal) observe(ctx context.Context) (plan.Plan, error) {
+	facts := plan.Facts{
+		Package:    plan.Package{Name: r.name, NamespaceOverride: r.NamespaceOverride, Source: r.source},
+		Definition: r.given, Selected: r.selected, ConfigDigest: r.digest,
+	}
+	if r.conn == nil {
+		facts.Package.Version = r.given.Metadata.Version
+		return plan.ForRemove(facts), nil
+	}
+	if err := r.read(ctx); err != nil {
+		return plan.Plan{}, err
+	}
+	has := &r.record.Package
+	facts.Record, facts.Own = has, r.record.Own
+	facts.Warnings = append(facts.Warnings, r.record.Notes...)
+	facts.Package.Version, facts.Package.Flavor = has.Data.Metadata.Version, has.Data.Build.Flavor
+	facts.Package.Architecture, facts.Package.Digest = has.Data.Build.Architecture, has.Digest
+	facts.Package.Connected = has.Connectivity == state.Connected
+	o := newObserver(r.charts, r.record.Own, &facts)
+	if err := o.recorded(ctx, has); err != nil {
+		return plan.Plan{}, err
+	}
+	if err := o.look(ctx); err != nil {
+		return plan.Plan{}, err
+	}
+	p := plan.ForRemove(facts)
+	p.NeedsCluster = true
+	return p, nil
+}
+
+func (r *removal) decide(ctx context.Context, again string) (Result, error) {
+	p, err := r.observe(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Plan: p, Recorded: r.conn != nil}
+	return result, review(ctx, r.Common, p, nil, again)
+}
+
+func (r *removal) carryOut(ctx context.Context, decided Result) (Result, error) {
+	if r.conn == nil {
+		done, err := r.engine(decided.Plan, nil).Remove(ctx, r.order(decided.Plan))
+		decided.Applied = &done
+		return decided, err
+	}
+	return underLease(ctx, r.Common, r.conn, r.record.Secret(), func(ctx context.Context) (Result, error) {
+		now, err := r.observe(ctx)
+		if err != nil {
+			return decided, err
+		}
+		result := decided
+		if now.Digest != decided.Plan.Digest {
+			if result, err = r.decide(ctx, "the cluster changed meanwhile"); err != nil {
+				return result, err
+			}
+		}
+		engine := r.engine(result.Plan, &recorder{records: r.conn.Records(), current: r.record, version: r.cliVersion()})
+		done, err := engine.Remove(ctx, r.order(result.Plan))
+		result.Applied = &done
+		return result, err
+	})
+}
+
+func (r *removal) order(p plan.Plan) apply.Removal {
+	return apply.Removal{
+		Plan: p, Definition: r.given, Record: r.record.Record,
+		Event: state.PackageEvent{
+			Type: state.Remove, Timestamp: r.Now(), Version: p.Package.Version, Flavor: p.Package.Flavor,
+			Digest: p.Package.Digest, ConfigDigest: r.digest,
+		},
+	}
+}
+
+func (r *removal) engine(p plan.Plan, rec *recorder) apply.Engine {
+	e := apply.Engine{
+		// As in Zarf, onRemove actions see no variables of the package: the record has none.
+		Steps: &steps{common: r.Common, variables: template.New(), loader: os.ReadFile, conn: r.conn},
+		Sink:  r.Sink, Now: r.Now,
+	}
+	if rec == nil {
+		return e
+	}
+	e.Recorder = rec
+	e.Releases = &releases{
+		client: r.charts, plan: p, revisions: map[object.Release]int{}, allowDataLoss: true, timeout: r.Common,
+	}
+	return e
+}

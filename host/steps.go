@@ -1,0 +1,103 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/zarf-host/zarf-host/host/action"
+	"github.com/zarf-host/zarf-host/host/bundle"
+	"github.com/zarf-host/zarf-host/host/cluster"
+	"github.com/zarf-host/zarf-host/host/object"
+	"github.com/zarf-host/zarf-host/host/spec"
+	"github.com/zarf-host/zarf-host/host/template"
+	"github.com/zarf-host/zarf-host/host/wait"
+)
+
+// steps does what a component needs on this machine, and waits for its health.
+type steps struct {
+	common    Common
+	bundle    *bundle.Bundle // nil where nothing is placed
+	variables *template.Variables
+	loader    template.Loader
+	conn      *cluster.Cluster // nil where no cluster is needed
+}
+
+func (d *deployment) steps() *steps {
+	return &steps{common: d.Common, bundle: d.pkg.bundle, variables: d.variables, loader: os.ReadFile, conn: d.conn}
+}
+
+func (s *steps) Run(ctx context.Context, component spec.Component, set spec.ActionSet, actions []spec.Action) error {
+	if len(actions) == 0 {
+		return nil
+	}
+	self := s.common.Executable
+	if self == "" {
+		var err error
+		if self, err = os.Executable(); err != nil {
+			return fmt.Errorf("finding this program for `./zarf` in actions: %w", err)
+		}
+	}
+	runner := action.Runner{
+		Variables: s.variables, Waiter: waiter{s.common}, Sink: s.common.Sink, Self: self, Values: map[string]any{},
+	}
+	return runner.Run(ctx, component.Name, set.Defaults, actions)
+}
+
+// waiter connects by itself: an action may wait for a cluster that the package does not deploy to.
+type waiter struct{ common Common }
+
+func (w waiter) WaitFor(ctx context.Context, kind, name, namespace, condition string) error {
+	config, err := cluster.RESTConfig(w.common.Cluster)
+	if err != nil {
+		return err
+	}
+	return wait.Resource(ctx, config, wait.Target{Kind: kind, Identifier: name, Namespace: namespace, Condition: condition})
+}
+
+func (w waiter) WaitForNetwork(ctx context.Context, protocol, address string, code int) error {
+	return wait.Network(ctx, protocol, address, code)
+}
+
+func (s *steps) PlaceFiles(ctx context.Context, component spec.Component) error {
+	if len(component.Files) == 0 {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "zarf-host-")
+	if err != nil {
+		return fmt.Errorf("placing the files of component %q: %w", component.Name, err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // what is left of it is only in the way
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("placing the files of component %q: %w", component.Name, err)
+	}
+	defer func() { _ = root.Close() }() // nothing is written through it any more
+	if err := s.bundle.ExtractComponent(ctx, component.Name, root); err != nil {
+		return err
+	}
+	files := action.Files{Templates: filler{s.variables}, Sink: s.common.Sink, Load: s.loader}
+	return files.Place(ctx, component, rootFS{root.FS()})
+}
+
+// rootFS names what it is: a folder that links cannot lead out of.
+type rootFS struct{ fs.FS }
+
+// filler fills templates in the files of a component.
+type filler struct{ variables *template.Variables }
+
+func (f filler) FillStream(w io.Writer, r io.Reader, load func(string) ([]byte, error)) error {
+	return f.variables.FillStream(w, r, load)
+}
+
+func (s *steps) WaitHealthy(ctx context.Context, objects []object.Ref) error {
+	ctx, cancel := context.WithTimeout(ctx, s.common.Timeout)
+	defer cancel()
+	waiter, err := s.conn.Waiter(s.common.Sink)
+	if err != nil {
+		return err
+	}
+	return waiter.Healthy(ctx, objects)
+}
