@@ -236,7 +236,7 @@ func (d *deployment) builder() *builder {
 }
 
 func (d *deployment) needsCluster() bool {
-	return len(d.Prune) > 0 || slices.ContainsFunc(d.selected, spec.Component.RequiresCluster)
+	return len(d.Prune) > 0 || requireCluster(d.selected)
 }
 
 // connect dials the cluster if the package needs it and reads the package's record.
@@ -465,6 +465,10 @@ func (d *deployment) byRelease() map[object.Release]release {
 		out[r.Release] = r
 	}
 	return out
+}
+
+func requireCluster(components []spec.Component) bool {
+	return slices.ContainsFunc(components, func(c spec.Component) bool { return c.RequiresCluster() })
 }
 
 func names(components []spec.Component) []string {

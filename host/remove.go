@@ -112,7 +112,7 @@ func hasDefinition(dir string) bool {
 
 // connect reads the record. A package file whose components need no cluster is removed without one.
 func (r *removal) connect(ctx context.Context) (err error) {
-	if r.fromFile && !slices.ContainsFunc(r.given.Components, spec.Component.RequiresCluster) {
+	if r.fromFile && !requireCluster(r.given.Components) {
 		r.say(event.Info, "observe", "no component of the package needs a cluster: none is asked, and there is no record")
 		return r.choose(r.given.Components)
 	}
