@@ -250,7 +250,6 @@ func (r *run) tearDown(ctx context.Context, component spec.Component, whole bool
 }
 
 func (r *run) uninstall(ctx context.Context, release plan.PruneRelease) error {
-	r.say(event.Info, "prune", release.Component, "uninstalling release %s", release.Release)
 	keep := r.plan.KeptIn(release.Release)
 	done, err := r.Releases.Uninstall(ctx, release, keep, func(kept []object.Ref) error {
 		if len(kept) == 0 {
@@ -262,7 +261,7 @@ func (r *run) uninstall(ctx context.Context, release plan.PruneRelease) error {
 		Release: release.Release, Component: release.Component, Outcome: outcome(ctx, err), Pruned: true,
 	})
 	if err != nil {
-		return fmt.Errorf("uninstalling release %s: %w", release.Release, err)
+		return err
 	}
 	if done.Gone {
 		r.say(event.Warn, "prune", release.Component, "release %s is gone already", release.Release)

@@ -131,7 +131,6 @@ func (r *run) install(ctx context.Context, component spec.Component, steps []pla
 }
 
 func (r *run) release(ctx context.Context, component spec.Component, step plan.Release) error {
-	r.say(event.Info, "chart", component.Name, "%s release %s", verb(step), step.Release)
 	done, err := r.Releases.Install(ctx, step, func(revision int) error {
 		return r.save(ctx, func(s *state.Record) {
 			s.Own = s.Own.SetRevision(step.Release, revision)
@@ -155,7 +154,6 @@ func (r *run) release(ctx context.Context, component spec.Component, step plan.R
 	chart := state.Chart{Namespace: step.Namespace, Name: step.Name, Status: state.StatusSucceeded, ConnectStrings: done.ConnectStrings}
 	if err != nil {
 		chart.Status = state.StatusFailed
-		err = fmt.Errorf("installing chart %q as release %s: %w", step.Chart, step.Release, err)
 	}
 	saved := r.save(late, func(s *state.Record) { s.Package = s.Package.SetChart(component.Name, chart) })
 	return errors.Join(err, saved)
@@ -167,13 +165,6 @@ func refs(moves []plan.Move) []object.Ref {
 		out[i] = m.Ref
 	}
 	return out
-}
-
-func verb(step plan.Release) string {
-	if step.Action == plan.ReleaseInstall {
-		return "installing"
-	}
-	return "upgrading"
 }
 
 // prune removes what the plan lists, components last deployed first, and forgets charts that moved
