@@ -209,6 +209,21 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	return out
 }
 
+// What a signed definition calls provenance need not be in checksums.txt; in an unsigned one it has to.
+func TestProvenanceFilesNeedASignature(t *testing.T) {
+	o := packagetest.Options{
+		Signed:  true,
+		Built:   func(p *spec.Package) { p.Build.ProvenanceFiles = append(p.Build.ProvenanceFiles, "provenance.json") },
+		Entries: appendEntry(file("provenance.json")),
+	}
+	b := open(t, packagetest.BuildWith(t, t.TempDir(), plainDefinition, plainFiles, o), bundle.Options{})
+	if !b.Verified() || !b.Signed() {
+		t.Errorf("integrity is %+v, signed is %v", b.Integrity(), b.Signed())
+	}
+	o.Signed = false
+	refusal(t, packagetest.BuildWith(t, t.TempDir(), plainDefinition, plainFiles, o), bundle.Options{}, "provenance.json", "not listed")
+}
+
 func TestDefinitionIsACopy(t *testing.T) {
 	b := open(t, packagetest.Build(t, t.TempDir(), plainDefinition, plainFiles), bundle.Options{})
 	digest := b.Digest()
