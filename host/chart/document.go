@@ -126,6 +126,9 @@ func flattenTo(out []*unstructured.Unstructured, obj *unstructured.Unstructured,
 		if obj.GetName() == "" && obj.GetGenerateName() == "" {
 			return nil, fmt.Errorf("a %s of %s has no name", obj.GetKind(), from)
 		}
+		if err := textMetadata(obj); err != nil {
+			return nil, fmt.Errorf("%s %q of %s: %w", obj.GetKind(), obj.GetName(), from, err)
+		}
 		return append(out, obj), nil
 	}
 	if depth == maxListDepth {
@@ -142,6 +145,32 @@ func flattenTo(out []*unstructured.Unstructured, obj *unstructured.Unstructured,
 		}
 	}
 	return out, nil
+}
+
+// textMetadata makes sure that labels and annotations are what the accessors can read; they return
+// nothing where one value is no text, and whoever then adds a label drops all others. A null is the
+// empty text to the API server.
+func textMetadata(obj *unstructured.Unstructured) error {
+	for _, field := range []string{"labels", "annotations"} {
+		values, found, err := unstructured.NestedFieldNoCopy(obj.Object, "metadata", field)
+		if err != nil || !found || values == nil {
+			continue
+		}
+		texts, ok := values.(map[string]any)
+		if !ok {
+			return fmt.Errorf("its %s are no map", field)
+		}
+		for key, value := range texts {
+			switch value.(type) {
+			case string:
+			case nil:
+				texts[key] = ""
+			default:
+				return fmt.Errorf("the value of %q in its %s must be text: quote it", key, field)
+			}
+		}
+	}
+	return nil
 }
 
 func (p piece) from() string {
