@@ -9,6 +9,8 @@
 //	devcluster restart kube-apiserver --data-dir DIR
 //	devcluster kubectl --kubeconfig DIR/kubeconfig get pods
 //
+// The script beside this file, build, builds it; `make devcluster` calls that.
+//
 // One binary is everything: `run` supervises children that are this program
 // again under the name of a component. It is a module of its own because
 // Kubernetes needs replace lines that the product must not have.

@@ -42,6 +42,7 @@ type runOptions struct {
 	nodes         int
 	kwokConfig    string
 	dieWithParent bool
+	discard       bool
 }
 
 func newRunCmd() *cobra.Command {
@@ -65,6 +66,7 @@ it goes on with the same data. Ports N and N+1 are used, on loopback only.`,
 	flags.IntVar(&opts.nodes, "nodes", 1, "how many nodes to pretend")
 	flags.StringVar(&opts.kwokConfig, "kwok-config", "", "more configuration for kwok, such as stages and port-forwards")
 	flags.BoolVar(&opts.dieWithParent, "die-with-parent", false, "stop when the process that started this one ends")
+	flags.BoolVar(&opts.discard, "discard", false, "remove the data folder at the end, unless something went wrong; it must be empty at the start")
 	_ = cmd.MarkFlagRequired("data-dir")
 	_ = cmd.MarkFlagDirname("data-dir")
 	return cmd
@@ -80,6 +82,8 @@ type plane struct {
 	// running holds the components in the order in which they were started.
 	running []*supervise.Process
 	died    chan *supervise.Process
+	// grace is how long components may take to stop.
+	grace time.Duration
 }
 
 func run(ctx context.Context, opts runOptions, out io.Writer) (err error) {
@@ -100,10 +104,20 @@ func run(ctx context.Context, opts runOptions, out io.Writer) (err error) {
 			return fmt.Errorf("reading kwok's configuration: %w", err)
 		}
 	}
+	if opts.discard {
+		if entries, err := os.ReadDir(opts.dataDir); err == nil && len(entries) > 0 {
+			return fmt.Errorf("promising to discard %s: it is not empty", opts.dataDir)
+		}
+	}
 	l, err := prepare(opts.dataDir)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if opts.discard && err == nil {
+			err = os.RemoveAll(string(l))
+		}
+	}()
 	lock, err := supervise.Acquire(l.lock())
 	if err != nil {
 		return fmt.Errorf("taking the data folder %s: %w", l, err)
@@ -130,7 +144,7 @@ func run(ctx context.Context, opts runOptions, out io.Writer) (err error) {
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	p := &plane{layout: l, self: self, nodes: opts.nodes, spawner: supervise.NewSpawner(), died: make(chan *supervise.Process, 16)}
+	p := &plane{layout: l, self: self, nodes: opts.nodes, spawner: supervise.NewSpawner(), died: make(chan *supervise.Process, 16), grace: stopLimit}
 	defer p.stop()
 	// Volumes are provisioned until just before the components stop.
 	working, stopWorking := context.WithCancel(ctx)
@@ -266,30 +280,36 @@ func (p *plane) supervise(ctx context.Context, requests <-chan restartRequest) e
 			return nil
 		case process := <-p.died:
 			if slices.Contains(p.running, process) {
+				p.grace = restartLimit // the others may wait for it in vain
 				return process.Err()
 			}
 		case request := <-requests:
-			request.answer <- p.restart(ctx, request)
+			i := slices.IndexFunc(p.running, func(q *supervise.Process) bool { return q.Name() == request.Component })
+			if i < 0 {
+				request.answer <- fmt.Errorf("restarting %q: no component is called so", request.Component)
+				continue
+			}
+			err := p.restart(ctx, i, request.DownFor)
+			request.answer <- err
+			if err != nil {
+				return err // what could not be started again is missing
+			}
 		}
 	}
 }
 
-// restart ends a component, keeps it down for as long as asked
-// and returns when it works again.
-func (p *plane) restart(ctx context.Context, request restartRequest) error {
-	i := slices.IndexFunc(p.running, func(q *supervise.Process) bool { return q.Name() == request.Component })
-	if i < 0 {
-		return fmt.Errorf("restarting %q: no component is called so", request.Component)
-	}
+// restart ends a running component, keeps it down for as long as asked and
+// returns when the API server works, with it, again.
+func (p *plane) restart(ctx context.Context, i int, down time.Duration) error {
 	old := p.running[i]
 	p.running = slices.Delete(p.running, i, i+1)
 	old.Stop(restartLimit)
 	select {
-	case <-time.After(request.DownFor):
+	case <-time.After(down):
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil // all of it stops
 	}
-	if request.Component == kwokName {
+	if old.Name() == kwokName {
 		if err := releaseNodes(ctx, p.client, p.nodes); err != nil {
 			return err
 		}
@@ -300,7 +320,10 @@ func (p *plane) restart(ctx context.Context, request restartRequest) error {
 	}
 	p.running = slices.Insert(p.running, i, process)
 	p.watch(process)
-	return p.waitForAPIServer(ctx)
+	if err := p.waitForAPIServer(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("restarting %s: %w", old.Name(), err)
+	}
+	return nil
 }
 
 // stop ends the components, the last started first. It says so first: nobody
@@ -308,7 +331,7 @@ func (p *plane) restart(ctx context.Context, request restartRequest) error {
 func (p *plane) stop() {
 	_ = os.Remove(p.layout.ready())
 	for _, process := range slices.Backward(p.running) {
-		process.Stop(stopLimit)
+		process.Stop(p.grace)
 	}
 }
 
@@ -339,52 +362,6 @@ func (p *plane) wait(ctx context.Context, what string, try func(context.Context)
 		case <-ticker.C:
 		}
 	}
-}
-
-// choosePort checks that both ports are free, for a clear message instead of
-// one in a log. With 0 it looks for two free neighbours.
-func choosePort(port int) (int, error) {
-	if port != 0 {
-		for _, p := range []int{port, kubeletPort(port)} {
-			if err := checkFree(p); err != nil {
-				return 0, &portError{Port: p, Err: err}
-			}
-		}
-		return port, nil
-	}
-	for range 100 {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, fmt.Errorf("looking for a free port: %w", err)
-		}
-		port := listener.Addr().(*net.TCPAddr).Port
-		neighbour := checkFree(kubeletPort(port))
-		listener.Close()
-		if neighbour == nil {
-			return port, nil
-		}
-	}
-	return 0, errors.New("looking for a free port: found no two neighbours that are free")
-}
-
-func checkFree(port int) error {
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		return err
-	}
-	return listener.Close()
-}
-
-// portError says that a port is taken.
-type portError struct {
-	Port int
-	Err  error
-}
-
-func (e *portError) Error() string { return fmt.Sprintf("port %d cannot be used: %v", e.Port, e.Err) }
-func (e *portError) Unwrap() error { return e.Err }
-func (e *portError) Hint() string {
-	return "choose another with --port N (N and N+1 must be free), or --port 0 to take any"
 }
 
 func newClient(kubeconfig string) (kubernetes.Interface, error) {

@@ -84,7 +84,7 @@ func (p *process) start() (*Cluster, error) {
 		return nil, fmt.Errorf("making a data folder: %w", err)
 	}
 	var problems bytes.Buffer
-	cmd := exec.Command(binary, "run", "--die-with-parent", "--data-dir", dir, "--port", "0")
+	cmd := exec.Command(binary, "run", "--die-with-parent", "--discard", "--data-dir", dir, "--port", "0")
 	cmd.Stderr = &problems
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -131,16 +131,14 @@ func (p *process) start() (*Cluster, error) {
 	return c, nil
 }
 
-// stop stops what start started. Logs of one that never got ready are kept.
+// stop stops what start started; devcluster discards its data then, also when
+// this process is killed.
 func (p *process) stop() {
 	if p.command == nil {
 		return
 	}
 	_ = p.command.Process.Signal(syscall.SIGTERM) // it may have ended already
 	<-p.ended
-	if p.cluster != nil {
-		_ = os.RemoveAll(p.cluster.dataDir)
-	}
 }
 
 // findBinary finds bin/devcluster beside the go.mod of the product.
