@@ -42,6 +42,8 @@ type Proxy struct {
 	rules    []*activeRule
 	conns    map[net.Conn]struct{}
 	cut      bool
+	// killing is closed when the client is dead; nil if nobody kills it.
+	killing chan struct{}
 	// epoch tells requests of before a Reset from those after it.
 	epoch int
 }
@@ -100,13 +102,25 @@ func (p *Proxy) Inject(r Rule) {
 // KillBefore calls kill when request n arrives, which the upstream never sees,
 // nor any later one: see Cut.
 func (p *Proxy) KillBefore(n int, kill func()) {
-	p.Inject(Rule{At: n, Fault: Reset(), Before: func(Request) { p.Cut(); kill() }})
+	p.Inject(Rule{At: n, Fault: Reset(), Before: func(Request) { p.cutAround(kill) }})
 }
 
 // KillAfter calls kill when the upstream has answered request n. The answer is
 // lost, and the upstream sees no later request: see Cut.
 func (p *Proxy) KillAfter(n int, kill func()) {
-	p.Inject(Rule{At: n, Fault: Lost(), After: func(Request) { p.Cut(); kill() }})
+	p.Inject(Rule{At: n, Fault: Lost(), After: func(Request) { p.cutAround(kill) }})
+}
+
+// cutAround calls kill while no request gets through, and only then ends the
+// connections: a client must not have the time to act on losing them.
+func (p *Proxy) cutAround(kill func()) {
+	killed := make(chan struct{})
+	p.mu.Lock()
+	p.cut, p.killing = true, killed
+	p.mu.Unlock()
+	kill()
+	close(killed)
+	p.Cut()
 }
 
 // Cut ends all connections and refuses new ones until Reset: what the server
@@ -127,7 +141,7 @@ func (p *Proxy) Cut() {
 func (p *Proxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.requests, p.rules, p.cut = nil, nil, false
+	p.requests, p.rules, p.cut, p.killing = nil, nil, false, nil
 	p.epoch++
 }
 
@@ -192,10 +206,18 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 func (p *Proxy) admit(r *http.Request) (*exchange, bool) {
 	counted := p.count(r)
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.cut {
+		killing := p.killing
+		p.mu.Unlock()
+		if killing != nil {
+			select {
+			case <-killing:
+			case <-r.Context().Done():
+			}
+		}
 		return nil, false
 	}
+	defer p.mu.Unlock()
 	x := &exchange{
 		request: Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery},
 		epoch:   p.epoch,

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -196,16 +197,24 @@ func TestKill(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var u upstream
 			p := start(t, &u)
-			seenAtKill := -1
-			tt.arm(p, func() { seenAtKill = u.count() })
+			var seenAtKill atomic.Int64
+			tt.arm(p, func() {
+				// Who notices that the client is being killed is not the client.
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				if _, _, err := send(t, ctx, p, "POST", "/meanwhile"); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("a request during the kill was not held back: %v", err)
+				}
+				seenAtKill.Store(int64(u.count()))
+			})
 			if _, _, err := send(t, t.Context(), p, "POST", "/one"); err != nil {
 				t.Fatal(err)
 			}
 			if _, _, err := send(t, t.Context(), p, "POST", "/two"); err == nil {
 				t.Error("a client that was killed got an answer")
 			}
-			if seenAtKill != tt.seen {
-				t.Errorf("the upstream had seen %d requests at the kill, want %d", seenAtKill, tt.seen)
+			if got := seenAtKill.Load(); got != int64(tt.seen) {
+				t.Errorf("the upstream had seen %d requests at the kill, want %d", got, tt.seen)
 			}
 			if _, _, err := send(t, t.Context(), p, "GET", "/three"); err == nil {
 				t.Error("a client that was killed could still read")
