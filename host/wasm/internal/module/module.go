@@ -132,7 +132,8 @@ type Module struct {
 	Codes     [][]byte
 	DataCount *uint32
 
-	codeOffsets []int // of each code body in the file
+	codeOffsets []int    // of each code body in the file
+	globalInits [][]byte // the constant of each global, with its end
 }
 
 // How long the lists of a module may be; large programs of the usual compilers stay far below.
@@ -361,7 +362,10 @@ func (m *Module) parseGlobal(r *reader) error {
 		return err
 	}
 	m.Globals = append(m.Globals, g)
-	return r.constExpr()
+	start := r.pos
+	err = r.constExpr()
+	m.globalInits = append(m.globalInits, r.data[start:r.pos])
+	return err
 }
 
 func (m *Module) parseExport(r *reader) error {
@@ -450,40 +454,46 @@ func (r *reader) global() (Global, error) {
 // constExpr skips a constant expression up to and with its end.
 func (r *reader) constExpr() error {
 	for {
-		op, err := r.byte()
-		if err != nil {
-			return err
-		}
-		switch op {
-		case 0x0b: // end
+		if r.left() > 0 && r.data[r.pos] == byte(OpEnd) {
+			r.pos++
 			return nil
-		case 0x41: // i32.const
-			_, err = r.signed(32)
-		case 0x42: // i64.const
-			_, err = r.signed(64)
-		case 0x43: // f32.const
-			_, err = r.bytes(4)
-		case 0x44: // f64.const
-			_, err = r.bytes(8)
-		case 0x23, 0xd2: // global.get, ref.func
-			_, err = r.u32()
-		case 0xd0: // ref.null
-			_, err = r.valueType()
-		case 0xfd: // v128.const
-			var sub uint32
-			if sub, err = r.u32(); err == nil && sub != 12 {
-				err = fmt.Errorf("vector instruction %d in a constant", sub)
-			}
-			if err == nil {
-				_, err = r.bytes(16)
-			}
-		default:
-			err = fmt.Errorf("instruction %#x in a constant", op)
 		}
-		if err != nil {
+		if err := r.constInstr(); err != nil {
 			return err
 		}
 	}
+}
+
+func (r *reader) constInstr() error {
+	op, err := r.byte()
+	if err != nil {
+		return err
+	}
+	switch op {
+	case 0x41: // i32.const
+		_, err = r.signed(32)
+	case 0x42: // i64.const
+		_, err = r.signed(64)
+	case 0x43: // f32.const
+		_, err = r.bytes(4)
+	case 0x44: // f64.const
+		_, err = r.bytes(8)
+	case 0x23, 0xd2: // global.get, ref.func
+		_, err = r.u32()
+	case 0xd0: // ref.null
+		_, err = r.valueType()
+	case 0xfd: // v128.const
+		var sub uint32
+		if sub, err = r.u32(); err == nil && sub != 12 {
+			err = fmt.Errorf("vector instruction %d in a constant", sub)
+		}
+		if err == nil {
+			_, err = r.bytes(vectorLength)
+		}
+	default:
+		err = fmt.Errorf("instruction %#x in a constant", op)
+	}
+	return err
 }
 
 // Export returns the export of that name.
