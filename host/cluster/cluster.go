@@ -27,6 +27,9 @@ const (
 	// from flooding it.
 	defaultQPS   = 100
 	defaultBurst = 200
+	// bookTimeout bounds one request for the books, which are all short, so that one that hangs is
+	// tried again.
+	bookTimeout = 15 * time.Second
 	// connectTimeout bounds the first request, as in Zarf.
 	connectTimeout = 30 * time.Second
 )
@@ -83,8 +86,8 @@ func Connect(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	config.WarningHandlerWithContext = warnings{c.sink}
 	config.Wrap(c.cutAll.Wrap)
-	c.books = config
-	c.work = rest.CopyConfig(config)
+	c.work, c.books = rest.CopyConfig(config), config
+	c.books.Timeout = bookTimeout
 	c.work.Wrap(c.cutWork.Wrap)
 	if c.client, err = kubernetes.NewForConfig(c.books); err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
