@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -240,7 +242,7 @@ func (a *applying) run(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
-		return nil
+		return a.recordLeftovers(ctx, op)
 	case ctx.Err() != nil:
 		a.c.closeAfter(ctx, a.w.Release, a.revision)
 		return err
@@ -270,6 +272,24 @@ func (a *applying) take(op *operation) {
 		a.result.Kept = append(a.result.Kept, j.kept...)
 		a.result.FailedDeletes = append(a.result.FailedDeletes, j.failed...)
 	})
+}
+
+// recordLeftovers makes the new revision tell that earlier ones hold objects that could not be
+// deleted, so that they are not forgotten: the next upgrade or the uninstall tries again.
+func (a *applying) recordLeftovers(ctx context.Context, op *operation) error {
+	if len(a.result.FailedDeletes) == 0 {
+		return nil
+	}
+	stored, err := a.c.stored(ctx, a.w.Release)
+	if err != nil {
+		return err
+	}
+	newest := stored[len(stored)-1]
+	newest.Info.Description = leftoversDescription + strconv.Itoa(a.history.since())
+	if err := op.store.Update(storageKey(newest.Name, newest.Version), newest); err != nil {
+		return fmt.Errorf("recording what could not be deleted: %w", err)
+	}
+	return nil
 }
 
 // install and upgrade set Helm up. Helm takes over whatever it finds (TakeOwnership), since our
@@ -319,7 +339,7 @@ func (a *applying) rollback(ctx context.Context, failed *operation, why error) e
 		release:  a.w.Release,
 		to:       deployed.Number,
 		revision: a.revision + 1,
-		keep:     append(a.o.Keep, a.result.Adopted...),
+		keep:     slices.Concat(a.o.Keep, a.result.Adopted),
 		wait:     !a.w.NoWait,
 		timeout:  a.w.timeout(),
 		journal:  a.take,

@@ -79,6 +79,7 @@ func TestObjectsSinceDeployed(t *testing.T) {
 		"rolled back":           {revisions("1 superseded a", "2 failed a,c", "3 deployed a Rollback to 1"), "a,c"},
 		"upgraded after that":   {revisions("1 superseded a", "2 failed a,c", "3 superseded a Rollback to 1", "4 deployed a"), "a"},
 		"nonsensical rollback":  {revisions("1 superseded a", "2 deployed b Rollback to 7"), "b"},
+		"left behind":           {revisions("1 superseded a,b", "2 deployed a "+leftoversDescription+"1"), "a,b"},
 		"uninstalling":          {revisions("1 deployed a", "2 uninstalling a,b"), "a,b"},
 		"interrupted supersede": {revisions("1 superseded a", "2 pending-upgrade b"), "b,a"},
 	} {

@@ -82,8 +82,8 @@ func (h History) Package() string {
 
 // ObjectsSinceDeployed returns the objects of the last deployed revision and of all later ones, the
 // newest form of each: everything of the release that may be alive. Where the deployed revision is
-// a rollback, the revisions that it rolled back over count too, since a rollback may have left
-// objects of theirs. Where none is deployed, all count.
+// a rollback, the revisions that it rolled back over count too, and where it could not delete what
+// earlier ones had, those: objects of theirs may be left. Where none is deployed, all count.
 func (h History) ObjectsSinceDeployed() []Document {
 	since := h.since()
 	seen := map[object.Key]bool{}
@@ -108,21 +108,29 @@ func (h History) since() int {
 	if !ok {
 		return 0
 	}
-	if target, ok := rollbackTarget(deployed.Description); ok && target < deployed.Number {
-		return target + 1
+	if target, ok := number(deployed.Description, rollbackDescription); ok {
+		return min(target+1, deployed.Number)
+	}
+	if first, ok := number(deployed.Description, leftoversDescription); ok {
+		return min(first, deployed.Number)
 	}
 	return deployed.Number
 }
 
-const rollbackDescription = "Rollback to " // Helm's, of a revision that a rollback made
+const (
+	// rollbackDescription begins what Helm says of a revision that a rollback made.
+	rollbackDescription = "Rollback to "
+	// leftoversDescription begins what we say of one that left objects behind.
+	leftoversDescription = "Upgrade complete, objects could not be deleted of revision "
+)
 
-func rollbackTarget(description string) (int, bool) {
-	rest, ok := strings.CutPrefix(description, rollbackDescription)
+func number(description, prefix string) (int, bool) {
+	rest, ok := strings.CutPrefix(description, prefix)
 	if !ok {
 		return 0, false
 	}
-	target, err := strconv.Atoi(rest)
-	return target, err == nil
+	n, err := strconv.Atoi(rest)
+	return n, err == nil
 }
 
 // History reads what Helm has stored of a release. A revision that cannot be decoded is an error:

@@ -120,8 +120,8 @@ func (c *Client) group(refs []object.Ref) ([]objectGroup, error) {
 	var groups []objectGroup
 	for _, ref := range refs {
 		gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-		if unknown[gvk] {
-			continue
+		if unknown[gvk] || ref.Name == "" {
+			continue // an object that the server names is not there yet
 		}
 		m, err := c.mapping(gvk)
 		if meta.IsNoMatchError(err) {

@@ -3,6 +3,7 @@ package chart
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -82,19 +83,23 @@ func (op *operation) run(ctx context.Context, call func(context.Context) error) 
 		}()
 		done <- call(context.WithoutCancel(ctx))
 	}()
+	var err error
 	select {
-	case err := <-done:
-		return op.kube.cause(err)
+	case err = <-done:
 	case <-ctx.Done():
-	}
-	select {
-	case err := <-done:
-		if err == nil {
-			return nil
+		select {
+		case err = <-done:
+		case <-time.After(cancelGrace):
+			return context.Cause(ctx)
 		}
-	case <-time.After(cancelGrace):
 	}
-	return context.Cause(ctx)
+	if err = op.kube.cause(err); err == nil || ctx.Err() == nil {
+		return err
+	}
+	if cause := context.Cause(ctx); !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
 }
 
 // postRenderer is our rendering of what Helm rendered, with what it needs beside it.
