@@ -35,6 +35,7 @@ func TestParseReadsYAMLAsZarfDoes(t *testing.T) {
 		{"apiVersion stays absent", head, `{"kind":"ZarfPackageConfig"`},
 		{"the v1alpha1 document counts", "apiVersion: zarf.dev/v1beta1\nkind: ZarfPackageConfig\nmetadata: {name: beta}\n---\napiVersion: zarf.dev/v1alpha1\n" + head, `"metadata":{"name":"demo"}`},
 		{"documents of other versions do not", "apiVersion: zarf.dev/v9\n---\n" + head, `"metadata":{"name":"demo"}`},
+		{"many maps and deep columns are no nesting", head + "  annotations:\n" + staircase(1500), `"kind"`},
 		{"empty documents do not", "# nothing\n---\n" + head + "---\n", `"metadata":{"name":"demo"}`},
 	}
 	for _, test := range tests {
@@ -52,6 +53,15 @@ func TestParseReadsYAMLAsZarfDoes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// staircase is a map whose colons each stand further to the right than the one before.
+func staircase(keys int) string {
+	var b strings.Builder
+	for i := range keys {
+		fmt.Fprintf(&b, "    %s%d: v\n", strings.Repeat("k", i%400), i)
+	}
+	return b.String()
 }
 
 func TestParseErrors(t *testing.T) {
@@ -80,6 +90,9 @@ func TestParseErrors(t *testing.T) {
 		{"an alias bomb", bomb, "once its aliases are expanded", 0},
 		{"deep flow nesting", "x-a: " + strings.Repeat("[", 100_000), "nested more than 1000", 1},
 		{"deep block nesting", strings.Repeat("- ", 100_000) + "a", "nested more than 1000", 1},
+		{"a huge map", "x-a:\n" + strings.Repeat("  ? a\n", 3000), "a map has more than 2000 keys", 0},
+		{"a huge flow map", "x-a: {" + strings.Repeat("a, ", 3000) + "}", "a map has more than 2000 keys", 1},
+		{"many documents", strings.Repeat("---\na\n", 1000), "more than 100 YAML documents", 0},
 		{"too many bytes", strings.Repeat("#", MaxBytes+1), "1048577 bytes", 0},
 	}
 	for _, test := range tests {

@@ -16,9 +16,11 @@ const (
 	// stay under it.
 	MaxBytes = 1 << 20
 
-	// maxDepth bounds the nesting of maps and lists. The library recurses once a level, so the
-	// limit is enforced on tokens, before it parses.
-	maxDepth = 1000
+	// The library recurses once a level and takes quadratic time in the keys of a map and in the
+	// number of documents, so these limits are enforced on tokens, before it parses.
+	maxDepth     = 1000
+	maxKeys      = 2000
+	maxDocuments = 100
 
 	// maxNodes bounds what a document holds once its aliases are expanded: more than any file of
 	// MaxBytes has without aliases, far less than an alias bomb.
@@ -40,7 +42,8 @@ func (e *Error) Error() string {
 }
 
 // ReadYAML parses YAML as Zarf does and refuses what would cost more than a definition may: files
-// over MaxBytes, deep nesting, alias bombs and aliases that contain themselves. Its errors are
+// over MaxBytes, deep nesting, huge maps, many documents, alias bombs and aliases that contain
+// themselves. Its errors are
 // *Error. Documents without content are left out.
 func ReadYAML(data []byte) ([]*ast.DocumentNode, error) {
 	if len(data) > MaxBytes {
@@ -73,7 +76,7 @@ func parse(data []byte) (file *ast.File, err error) {
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
-	if err := checkDepth(tokens); err != nil {
+	if err := checkLimits(tokens); err != nil {
 		return nil, err
 	}
 	file, err = parser.Parse(tokens, 0)
@@ -103,38 +106,66 @@ func placed(err error) error {
 	if !errors.As(err, &yerr) {
 		return &Error{Message: err.Error()}
 	}
-	out := &Error{Message: yerr.GetMessage()}
-	if tk := yerr.GetToken(); tk != nil && tk.Position != nil {
-		out.Line, out.Column = tk.Position.Line, tk.Position.Column
-	}
-	return out
+	return atToken(yerr.GetToken(), yerr.GetMessage())
 }
 
-// checkDepth counts open flow collections and, for block style, the indicators (`-`, `?`, `key:`)
-// that a token stands to the right of: an upper bound of the nesting that the parser will see.
-func checkDepth(tokens token.Tokens) error {
-	flow := 0
-	var block []int
+// checkLimits holds the tokens against maxDepth, maxKeys and maxDocuments. It follows open flow
+// collections by their brackets and block collections by the column of what opens them, an upper
+// bound of the nesting that the parser will see.
+func checkLimits(tokens token.Tokens) error {
+	type collection struct {
+		column, keys int
+		flowMap      bool
+	}
+	var (
+		open      []collection
+		flow      int // how many of open are flow collections
+		documents int
+	)
 	for _, tk := range tokens {
+		column := tk.Position.Column
 		switch tk.Type {
 		case token.SequenceStartType, token.MappingStartType:
+			open = append(open, collection{column: column, flowMap: tk.Type == token.MappingStartType})
 			flow++
 		case token.SequenceEndType, token.MappingEndType:
-			flow = max(0, flow-1)
-		case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType, token.AnchorType, token.TagType:
-			column := tk.Position.Column
-			for len(block) > 0 && block[len(block)-1] >= column {
-				block = block[:len(block)-1]
+			if flow > 0 {
+				open = open[:len(open)-1]
+				flow--
 			}
+		case token.DocumentHeaderType:
+			open, flow = open[:0], 0
+			documents++
+		case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType, token.AnchorType, token.TagType:
 			if flow == 0 {
-				block = append(block, column)
+				if tk.Type == token.MappingValueType && tk.Prev != nil && tk.Prev.Position.Line == tk.Position.Line {
+					column = tk.Prev.Position.Column // the key, which siblings share
+				}
+				for len(open) > 0 && open[len(open)-1].column > column {
+					open = open[:len(open)-1]
+				}
+				if len(open) == 0 || open[len(open)-1].column < column {
+					open = append(open, collection{column: column})
+				}
+			}
+			// A key is counted at its colon, and at its question mark, which may stand alone; in a
+			// flow map at its comma, since it may have neither.
+			isKey := tk.Type == token.MappingValueType || tk.Type == token.MappingKeyType
+			if isKey && len(open) > 0 && !open[len(open)-1].flowMap {
+				open[len(open)-1].keys++
+			}
+		case token.CollectEntryType:
+			if flow > 0 && open[len(open)-1].flowMap {
+				open[len(open)-1].keys++
 			}
 		}
-		if flow+len(block) > maxDepth {
-			return &Error{
-				Line: tk.Position.Line, Column: tk.Position.Column,
-				Message: fmt.Sprintf("maps and lists are nested more than %d levels deep", maxDepth),
-			}
+		switch {
+		case len(open) > maxDepth:
+			return atToken(tk, fmt.Sprintf("maps and lists are nested more than %d levels deep", maxDepth))
+		case len(open) > 0 && open[len(open)-1].keys > maxKeys:
+			return atToken(tk, fmt.Sprintf("a map has more than %d keys", maxKeys))
+		case documents > maxDocuments:
+			return atToken(tk, fmt.Sprintf("the file has more than %d YAML documents", maxDocuments))
 		}
 	}
 	return nil
@@ -209,9 +240,11 @@ func (s *aliasSizer) size(node ast.Node) (int, error) {
 	return total, nil
 }
 
-func at(node ast.Node, message string) *Error {
+func at(node ast.Node, message string) *Error { return atToken(node.GetToken(), message) }
+
+func atToken(tk *token.Token, message string) *Error {
 	out := &Error{Message: message}
-	if tk := node.GetToken(); tk != nil && tk.Position != nil {
+	if tk != nil && tk.Position != nil {
 		out.Line, out.Column = tk.Position.Line, tk.Position.Column
 	}
 	return out
