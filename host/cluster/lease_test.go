@@ -247,6 +247,7 @@ func TestLeaseOfADistantLiveHolderIsRefused(t *testing.T) {
 			t.Fatalf("with a timeout: %v", err)
 		}
 		stop()
+		synctest.Wait()
 		if lease, err := try(t.Context(), m, 0); err != nil || lease.TookOver() != elsewhere {
 			t.Fatalf("once it is silent: %v", err)
 		} else {

@@ -58,13 +58,16 @@ func (c *Cluster) Records() *Records {
 	return &Records{secrets: c.client.CoreV1().Secrets(state.Namespace)}
 }
 
-// Get reads the record of a package. One that does not exist is no error; a Secret of that name
+// Get reads the record of a package. One that does not exist is no error, but a record that has only
+// a name; a Secret of that name
 // which is not this package's record is a NotRecordError.
 func (r *Records) Get(ctx context.Context, name, override string) (Record, error) {
 	secretName := state.SecretName(name, override)
 	secret, err := r.secrets.Get(ctx, secretName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return Record{Name: name, Override: override}, nil
+		record := Record{Name: name, Override: override}
+		record.Package.Name, record.Package.NamespaceOverride = name, override
+		return record, nil
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("reading the record of package %q: %w", name, err)

@@ -24,6 +24,8 @@ const (
 	// writeAttempts bounds how often one write is tried, be it for a passing fault or because
 	// somebody keeps changing other parts of the Secret.
 	writeAttempts = 5
+	// writeLimit bounds all of those attempts; a lease is lost sooner.
+	writeLimit = 20 * time.Second
 	// writeBackoff is the pause after the first attempt; it doubles.
 	writeBackoff = 100 * time.Millisecond
 )
@@ -128,11 +130,13 @@ func (r *Records) createOrApply(ctx context.Context, record Record, key string, 
 // through; if the record's keys are as they were read, the next attempt starts from what was read
 // now; otherwise somebody else wrote.
 func (r *Records) attempt(ctx context.Context, record *Record, write func() error, done func(now *corev1.Secret) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
 	var err error
 	for try := range writeAttempts {
 		if try > 0 {
-			if err := pause(ctx, writeBackoff<<(try-1)); err != nil {
-				return err
+			if ended := pause(ctx, writeBackoff<<(try-1)); ended != nil {
+				return errors.Join(ended, err)
 			}
 		}
 		if err = write(); err == nil {

@@ -57,7 +57,7 @@ func TestConfigIsNotPrinted_A13(t *testing.T) {
 	p := Package{Name: "p", DeployConfig: &config, Events: []PackageEvent{{ConfigDigest: "sha256:" + secret}}}
 	record := Record{Package: p, readData: []byte(secret)}
 	for _, value := range []any{config, &config, removal, &removal, config.Values, config.ValuesOverridesMap,
-		struct{ C *DeployConfig }{&config}, []DeployConfig{config}, map[string]DeployConfig{"x": config}} {
+		record, &record, struct{ Record }{record}, struct{ C *DeployConfig }{&config}, []DeployConfig{config}, map[string]DeployConfig{"x": config}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
 			if text := fmt.Sprintf(verb, value); strings.Contains(text, secret) || strings.Contains(text, fmt.Sprintf("%x", secret)) {
 				t.Errorf("%s of %T shows the secret: %s", verb, value, text)

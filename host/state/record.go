@@ -84,6 +84,9 @@ func (r Record) Encode() (data, own []byte, err error) {
 // LogValue keeps a record that is logged from showing its configuration.
 func (r Record) LogValue() slog.Value { return r.Package.LogValue() }
 
+// Format prints which record it is and nothing of what is in it, whatever the verb.
+func (r Record) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "Record(%s)", r.Package.Name) }
+
 // VersionError says that zarf-host's own key is of a format that this program does not know.
 type VersionError struct {
 	Found string
