@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -15,32 +14,19 @@ import (
 	"github.com/zarf-host/zarf-host/host/template"
 )
 
-// maxRenderedBytes is the most that one chart, values file or manifest may hold: they are kept in
-// memory, and no cluster would take more.
-const maxRenderedBytes = 64 << 20
-
 // content is what a component brings for its releases, by path (bundle.ChartPath and its like).
 type content map[string][]byte
 
 // readContent reads the charts, values and manifests of a component, not its files.
 func readContent(ctx context.Context, b *bundle.Bundle, component string) (content, error) {
-	out := content{}
-	err := b.Component(ctx, component, func(e bundle.Entry, r io.Reader) error {
-		top, _, _ := strings.Cut(e.Path, "/")
-		if !e.Mode.IsRegular() || top != "charts" && top != "values" && top != "manifests" {
-			return nil
-		}
-		if e.Size > maxRenderedBytes {
-			return fmt.Errorf("%s holds %d bytes, more than the %d that a chart, values file or manifest may", e.Path, e.Size, maxRenderedBytes)
-		}
-		data, err := io.ReadAll(r)
-		out[e.Path] = data
-		return err
+	read, err := b.ReadComponent(ctx, component, func(path string) bool {
+		top, _, _ := strings.Cut(path, "/")
+		return top == "charts" || top == "values" || top == "manifests"
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading component %q: %w", component, err)
 	}
-	return out, nil
+	return read, nil
 }
 
 func (c content) get(component, path string) ([]byte, error) {
