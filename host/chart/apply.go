@@ -67,7 +67,7 @@ func plannedMode(h History) (mode, int) {
 		return modeInstall, 1
 	case latest.Status == string(release.StatusUninstalled):
 		return modeReplace, 1
-	case latest.Status == string(release.StatusFailed) && !h.EverDeployed() && strings.HasPrefix(latest.Description, interrupted):
+	case latest.Status == string(release.StatusFailed) && !h.EverDeployed() && strings.HasPrefix(latest.Description, interruptedInstall):
 		return modeReplace, 1
 	default:
 		return modeUpgrade, latest.Number + 1
@@ -168,7 +168,7 @@ func (a *applying) prepare(ctx context.Context) error {
 // conflicts finds objects that are somebody else's before anything is written; they are looked at
 // again when they are.
 func (a *applying) conflicts(ctx context.Context, refs []object.Ref) error {
-	live, err := a.c.fetch(ctx, refs)
+	live, err := a.c.fetch(ctx, refs, metadataOnly)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (a *applying) take(op *operation) {
 			a.result.Adopted = append(a.result.Adopted, refOf(adopted.info))
 		}
 		a.result.Deleted = append(a.result.Deleted, j.deleted...)
-		a.result.Kept = append(a.result.Kept, j.kept...)
+		a.result.Kept = union(a.result.Kept, j.kept)
 		a.result.FailedDeletes = append(a.result.FailedDeletes, j.failed...)
 	})
 }

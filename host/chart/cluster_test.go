@@ -70,7 +70,7 @@ type poller struct{ c *Client }
 func (p *poller) until(ctx context.Context, refs []object.Ref, done func(*unstructured.Unstructured) (bool, error)) error {
 	var open []string
 	for {
-		live, err := p.c.fetch(ctx, refs)
+		live, err := p.c.fetch(ctx, refs, extent{bodies: true})
 		if err != nil && ctx.Err() == nil {
 			return err
 		}

@@ -3,14 +3,15 @@ package chart
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
 
 	"github.com/zarf-host/zarf-host/host/object"
 )
@@ -28,7 +29,7 @@ const (
 // Observe returns what is live of refs, by their keys. What does not exist, or is of a kind that
 // the cluster does not serve, is absent; every other failure is an error.
 func (c *Client) Observe(ctx context.Context, refs []object.Ref) (map[object.Key]object.Live, error) {
-	found, err := c.fetch(ctx, refs)
+	found, err := c.fetch(ctx, refs, metadataOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +82,20 @@ func owner(labels, annotations map[string]string) object.Release {
 	}
 }
 
+// extent is how much of objects is read.
+type extent struct {
+	bodies   bool
+	selector string // labels that they have to have, where they are listed
+}
+
+// metadataOnly reads bodies only where they tell of data: a list of Secrets may be huge.
+var metadataOnly = extent{}
+
+// managedBodies reads whole objects, those only that Helm manages.
+var managedBodies = extent{bodies: true, selector: labelManagedBy + "=" + managedByHelm}
+
 // fetch reads objects by their keys; see Observe for what is absent.
-func (c *Client) fetch(ctx context.Context, refs []object.Ref) (map[object.Key]*unstructured.Unstructured, error) {
+func (c *Client) fetch(ctx context.Context, refs []object.Ref, much extent) (map[object.Key]*unstructured.Unstructured, error) {
 	if err := c.online(); err != nil {
 		return nil, err
 	}
@@ -93,7 +106,7 @@ func (c *Client) fetch(ctx context.Context, refs []object.Ref) (map[object.Key]*
 	var mu sync.Mutex
 	found := map[object.Key]*unstructured.Unstructured{}
 	err = each(ctx, groups, func(g objectGroup) error {
-		return c.read(ctx, g, func(name string, obj *unstructured.Unstructured) {
+		return c.read(ctx, g, much, func(name string, obj *unstructured.Unstructured) {
 			mu.Lock()
 			defer mu.Unlock()
 			found[g.names[name]] = obj
@@ -157,12 +170,12 @@ func (c *Client) group(refs []object.Ref) ([]objectGroup, error) {
 	return out, nil
 }
 
-func (c *Client) read(ctx context.Context, g objectGroup, found func(string, *unstructured.Unstructured)) error {
-	client := c.resource(g.mapping, g.namespace)
+func (c *Client) read(ctx context.Context, g objectGroup, much extent, found func(string, *unstructured.Unstructured)) error {
+	from := c.reader(g, much)
 	kind := g.mapping.GroupVersionKind.Kind
 	if len(g.names) == 1 {
 		for name, key := range g.names {
-			obj, err := client.Get(ctx, name, metav1.GetOptions{})
+			obj, err := from.get(ctx, name)
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
@@ -174,16 +187,17 @@ func (c *Client) read(ctx context.Context, g objectGroup, found func(string, *un
 		return nil
 	}
 	err := pages(ctx, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		list, err := client.List(ctx, o)
+		o.LabelSelector = much.selector
+		list, next, err := from.list(ctx, o)
 		if err != nil {
 			return "", err
 		}
-		for i := range list.Items {
-			if _, ok := g.names[list.Items[i].GetName()]; ok {
-				found(list.Items[i].GetName(), &list.Items[i])
+		for i := range list {
+			if _, ok := g.names[list[i].GetName()]; ok {
+				found(list[i].GetName(), &list[i])
 			}
 		}
-		return list.GetContinue(), nil
+		return next, nil
 	})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -192,6 +206,70 @@ func (c *Client) read(ctx context.Context, g objectGroup, found func(string, *un
 		return fmt.Errorf("listing objects of kind %s in namespace %q: %w", kind, g.namespace, err)
 	}
 	return nil
+}
+
+// reader reads the objects of a group.
+type reader struct {
+	get  func(context.Context, string) (*unstructured.Unstructured, error)
+	list func(context.Context, metav1.ListOptions) (items []unstructured.Unstructured, next string, err error)
+}
+
+func (c *Client) reader(g objectGroup, much extent) reader {
+	gvk := g.mapping.GroupVersionKind
+	if much.bodies || isCRD(gvk.GroupKind()) || volumesOf(gvk.GroupKind()) != nil {
+		client := c.resource(g.mapping, g.namespace)
+		return reader{
+			get: func(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+				return client.Get(ctx, name, metav1.GetOptions{})
+			},
+			list: func(ctx context.Context, o metav1.ListOptions) ([]unstructured.Unstructured, string, error) {
+				list, err := client.List(ctx, o)
+				if err != nil {
+					return nil, "", err
+				}
+				return list.Items, list.GetContinue(), nil
+			},
+		}
+	}
+	var client metadata.ResourceInterface = c.meta.Resource(g.mapping.Resource)
+	if g.mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		client = c.meta.Resource(g.mapping.Resource).Namespace(g.namespace)
+	}
+	return reader{
+		get: func(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+			obj, err := client.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			return metadataOf(obj, gvk)
+		},
+		list: func(ctx context.Context, o metav1.ListOptions) ([]unstructured.Unstructured, string, error) {
+			list, err := client.List(ctx, o)
+			if err != nil {
+				return nil, "", err
+			}
+			items := make([]unstructured.Unstructured, len(list.Items))
+			for i := range list.Items {
+				obj, err := metadataOf(&list.Items[i], gvk)
+				if err != nil {
+					return nil, "", err
+				}
+				items[i] = *obj
+			}
+			return items, list.GetContinue(), nil
+		},
+	}
+}
+
+// metadataOf is an object without its body.
+func metadataOf(obj *metav1.PartialObjectMetadata, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metadata of %s %q: %w", gvk.Kind, obj.Name, err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gvk)
+	return u, nil
 }
 
 // pages lists page by page.
@@ -204,132 +282,6 @@ func pages(ctx context.Context, list func(context.Context, metav1.ListOptions) (
 		}
 		options.Continue = next
 	}
-}
-
-// CustomResources returns the resources of a CustomResourceDefinition, which go when it is deleted.
-func (c *Client) CustomResources(ctx context.Context, crd object.Ref) ([]object.Ref, error) {
-	found, err := c.fetch(ctx, []object.Ref{crd})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	var out []object.Ref
-	resource, kind := served(found[crd.Key()])
-	err = pages(ctx, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		list, err := c.meta.Resource(resource).List(ctx, o)
-		if err != nil {
-			return "", err
-		}
-		for _, item := range list.Items {
-			out = append(out, object.Ref{
-				APIVersion: resource.GroupVersion().String(), Kind: kind,
-				Namespace: item.Namespace, Name: item.Name,
-			})
-		}
-		return list.GetContinue(), nil
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("listing the resources of %s: %w", crd, err)
-	}
-	return sortedRefs(out), nil
-}
-
-// served returns the resource and kind that a CRD defines, in its first served version.
-func served(crd *unstructured.Unstructured) (schema.GroupVersionResource, string) {
-	var r schema.GroupVersionResource
-	r.Group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
-	r.Resource, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "plural")
-	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, v := range versions {
-		version, ok := v.(map[string]any)
-		if ok && version["served"] == true {
-			r.Version, _ = version["name"].(string)
-			break
-		}
-	}
-	return r, kind
-}
-
-// holdsData reports whether something is lost with an object that nobody can bring back (SPEC 10).
-func (c *Client) holdsData(ctx context.Context, obj *unstructured.Unstructured) (bool, error) {
-	gk := obj.GroupVersionKind().GroupKind()
-	switch {
-	case gk == schema.GroupKind{Kind: "Namespace"}:
-		return c.namespaceHoldsData(ctx, obj.GetName())
-	case isCRD(gk):
-		resource, _ := served(obj)
-		list, err := c.meta.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
-		if apierrors.IsNotFound(err) {
-			return false, nil // not established, or no version is served
-		}
-		return err == nil && len(list.Items) > 0, err
-	default:
-		return mountsData(obj), nil
-	}
-}
-
-// namespaceHoldsData looks for claims, StatefulSets with claim templates and workloads that mount a
-// claim. Pods of such workloads need no look: the claim that they mount is there, or it is not.
-func (c *Client) namespaceHoldsData(ctx context.Context, namespace string) (bool, error) {
-	for _, resource := range []schema.GroupVersionResource{
-		{Version: "v1", Resource: "persistentvolumeclaims"},
-		{Group: "apps", Version: "v1", Resource: "statefulsets"},
-		{Group: "apps", Version: "v1", Resource: "deployments"},
-		{Group: "apps", Version: "v1", Resource: "daemonsets"},
-		{Group: "batch", Version: "v1", Resource: "cronjobs"},
-		{Group: "batch", Version: "v1", Resource: "jobs"},
-	} {
-		var holds bool
-		err := pages(ctx, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-			list, err := c.dynamic.Resource(resource).Namespace(namespace).List(ctx, o)
-			if err != nil {
-				return "", err
-			}
-			holds = holds || slices.ContainsFunc(list.Items, func(u unstructured.Unstructured) bool { return mountsData(&u) })
-			if holds {
-				return "", nil
-			}
-			return list.GetContinue(), nil
-		})
-		if holds || err != nil && !apierrors.IsNotFound(err) {
-			return holds, err
-		}
-	}
-	return false, nil
-}
-
-// mountsData reports whether an object is a volume, a claim, or a workload with one.
-func mountsData(obj *unstructured.Unstructured) bool {
-	pod := []string{"spec", "template", "spec", "volumes"}
-	switch gk := obj.GroupVersionKind().GroupKind(); gk.Group + "/" + gk.Kind {
-	case "/PersistentVolume", "/PersistentVolumeClaim":
-		return true
-	case "apps/StatefulSet":
-		if templates, _, _ := unstructured.NestedSlice(obj.Object, "spec", "volumeClaimTemplates"); len(templates) > 0 {
-			return true
-		}
-	case "apps/Deployment", "apps/DaemonSet", "apps/ReplicaSet", "batch/Job", "/ReplicationController":
-	case "batch/CronJob":
-		pod = []string{"spec", "jobTemplate", "spec", "template", "spec", "volumes"}
-	case "/Pod":
-		pod = []string{"spec", "volumes"}
-	default:
-		return false
-	}
-	volumes, _, _ := unstructured.NestedSlice(obj.Object, pod...)
-	return slices.ContainsFunc(volumes, func(v any) bool {
-		volume, ok := v.(map[string]any)
-		return ok && volume["persistentVolumeClaim"] != nil
-	})
-}
-
-// dataLossKind reports whether an object may only be deleted where data loss is allowed. CRDs count
-// when they have resources, which the caller asks for.
-func dataLossKind(gk schema.GroupKind) bool {
-	if gk.Group != "" {
-		return false
-	}
-	return gk.Kind == "Namespace" || gk.Kind == "PersistentVolume" || gk.Kind == "PersistentVolumeClaim"
 }
 
 // each calls do for every item, some at a time, and returns the first error by the items' order.

@@ -77,7 +77,7 @@ func (h History) AfterRecovery(recorded int) (History, Recovery) {
 		return after, r
 	}
 	last := &after.Revisions[len(after.Revisions)-1]
-	last.Status, last.Description = string(release.StatusFailed), interrupted+interruptedBefore
+	last.Status, last.Description = string(release.StatusFailed), markInterrupted(status, interruptedBefore)
 	deployed, ok := h.Deployed()
 	switch {
 	case status == release.StatusPendingInstall && !h.EverDeployed():
@@ -131,7 +131,7 @@ func (c *Client) Recover(ctx context.Context, r object.Release, o RecoverOptions
 	}
 	// First of all: whatever becomes of the rest, the release can be upgraded from now on.
 	pending := stored[len(stored)-1]
-	pending.SetStatus(release.StatusFailed, interrupted+interruptedBefore)
+	pending.SetStatus(release.StatusFailed, markInterrupted(pending.Info.Status, interruptedBefore))
 	if err := c.store(ctx, o.Timeout, r).Update(storageKey(r.Name, pending.Version), pending); err != nil {
 		return what, fmt.Errorf("marking revision %d of release %q failed: %w", what.Revision, r, err)
 	}

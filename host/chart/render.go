@@ -132,6 +132,15 @@ func (c *Client) render(ctx context.Context, w Wanted) (*rendering, error) {
 			return nil, fmt.Errorf("filling the variables of hook %s: %w", h.Path, err)
 		}
 	}
+	for _, crd := range ch.CRDObjects() {
+		objs, err := parseAll(string(crd.File.Data))
+		if err != nil {
+			return nil, fmt.Errorf("reading CRDs of %s: %w", crd.Filename, err)
+		}
+		for _, obj := range objs {
+			c.sawCRD(obj)
+		}
+	}
 	for _, obj := range r.result.objects {
 		c.sawCRD(obj)
 	}

@@ -122,9 +122,20 @@ func (p postRenderer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	return bytes.NewBufferString(join(out.pieces)), nil
 }
 
-// interrupted begins the description of a revision that was pending when its operation ended. A
-// first install of that kind is installed anew rather than upgraded.
-const interrupted = "Interrupted: "
+// These begin the description of a revision that was pending when its operation ended. After an
+// install of that kind the release is installed anew, so that its install hooks run.
+const (
+	interrupted        = "Interrupted: "
+	interruptedInstall = "Interrupted install: "
+)
+
+// markInterrupted is the description of a revision that had a pending status.
+func markInterrupted(was release.Status, why string) string {
+	if was == release.StatusPendingInstall {
+		return interruptedInstall + why
+	}
+	return interrupted + why
+}
 
 // CloseRelease marks a revision failed that its operation left pending, through the second client.
 // It does nothing where there is no such client, or where the revision is not pending.
@@ -157,7 +168,7 @@ func (c *Client) CloseRelease(ctx context.Context, r object.Release, revision in
 	if !rel.Info.Status.IsPending() {
 		return nil
 	}
-	rel.SetStatus(release.StatusFailed, interrupted+why)
+	rel.SetStatus(release.StatusFailed, markInterrupted(rel.Info.Status, why))
 	if err := driver.NewSecrets(clients.CoreV1().Secrets(r.Namespace)).Update(key, rel); err != nil {
 		return fmt.Errorf("marking revision %d of release %q failed: %w", revision, r, err)
 	}

@@ -40,7 +40,7 @@ func (c *Client) Unchanged(ctx context.Context, w Wanted, r Rendered, h History)
 	if content != latest.content || !equalDocuments(r.Objects, latest.Objects) {
 		return false, nil
 	}
-	live, err := c.fetch(ctx, refs(r.Objects))
+	live, err := c.fetch(ctx, refs(r.Objects), managedBodies)
 	if err != nil {
 		return false, err
 	}

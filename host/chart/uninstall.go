@@ -222,7 +222,7 @@ func setKeep(obj *unstructured.Unstructured) {
 // letGo takes from kept objects the metadata that ties them to the release and the package. It
 // comes before the release is forgotten, so that a repeat can finish it.
 func (u *uninstalling) letGo(ctx context.Context, kept []object.Ref) error {
-	live, err := u.c.fetch(ctx, kept)
+	live, err := u.c.fetch(ctx, kept, metadataOnly)
 	if err != nil {
 		return err
 	}
