@@ -246,7 +246,7 @@ func (r *removal) order(p plan.Plan) apply.Removal {
 func (r *removal) engine(p plan.Plan, rec *recorder) apply.Engine {
 	e := apply.Engine{
 		// As in Zarf, onRemove actions see no variables of the package: the record has none.
-		Steps: &steps{common: r.Common, variables: template.New(), loader: os.ReadFile, conn: r.conn},
+		Steps: &steps{common: r.Common, variables: template.New(), loader: os.ReadFile, values: map[string]any{}, conn: r.conn},
 		Sink:  r.Sink, Now: r.Now,
 	}
 	if rec == nil {

@@ -3,8 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 
 	"github.com/zarf-host/zarf-host/host/action"
@@ -22,11 +20,12 @@ type steps struct {
 	bundle    *bundle.Bundle // nil where nothing is placed
 	variables *template.Variables
 	loader    template.Loader
+	values    map[string]any   // what actions set, for all actions of the operation
 	conn      *cluster.Cluster // nil where no cluster is needed
 }
 
 func (d *deployment) steps() *steps {
-	return &steps{common: d.Common, bundle: d.pkg.bundle, variables: d.variables, loader: os.ReadFile, conn: d.conn}
+	return &steps{common: d.Common, bundle: d.pkg.bundle, variables: d.variables, loader: os.ReadFile, values: map[string]any{}, conn: d.conn}
 }
 
 func (s *steps) Run(ctx context.Context, component spec.Component, set spec.ActionSet, actions []spec.Action) error {
@@ -41,7 +40,7 @@ func (s *steps) Run(ctx context.Context, component spec.Component, set spec.Acti
 		}
 	}
 	runner := action.Runner{
-		Variables: s.variables, Waiter: waiter{s.common}, Sink: s.common.Sink, Self: self, Values: map[string]any{},
+		Variables: s.variables, Waiter: waiter{s.common}, Sink: s.common.Sink, Self: self, Values: s.values,
 	}
 	return runner.Run(ctx, component.Name, set.Defaults, actions)
 }
@@ -78,18 +77,8 @@ func (s *steps) PlaceFiles(ctx context.Context, component spec.Component) error 
 	if err := s.bundle.ExtractComponent(ctx, component.Name, root); err != nil {
 		return err
 	}
-	files := action.Files{Templates: filler{s.variables}, Sink: s.common.Sink, Load: s.loader}
-	return files.Place(ctx, component, rootFS{root.FS()})
-}
-
-// rootFS names what it is: a folder that links cannot lead out of.
-type rootFS struct{ fs.FS }
-
-// filler fills templates in the files of a component.
-type filler struct{ variables *template.Variables }
-
-func (f filler) FillStream(w io.Writer, r io.Reader, load func(string) ([]byte, error)) error {
-	return f.variables.FillStream(w, r, load)
+	files := action.Files{Templates: s.variables, Sink: s.common.Sink, Load: s.loader}
+	return files.Place(ctx, component, root.FS())
 }
 
 func (s *steps) WaitHealthy(ctx context.Context, objects []object.Ref) error {

@@ -109,10 +109,10 @@ type Variable struct {
 
 // InteractiveVariable is a Variable that a package declares for its users.
 type InteractiveVariable struct {
-	Variable
-	Description string `json:"description,omitempty"`
-	Default     string `json:"default,omitempty"`
-	Prompt      bool   `json:"prompt,omitempty"`
+	Variable    `json:",inline"` // for YAML readers; encoding/json inlines it anyway
+	Description string           `json:"description,omitempty"`
+	Default     string           `json:"default,omitempty"`
+	Prompt      bool             `json:"prompt,omitempty"`
 }
 
 // Component is one installable part of a package (Zarf: ZarfComponent).

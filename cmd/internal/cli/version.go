@@ -10,9 +10,10 @@ import (
 
 func (r *root) versionCmd() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Show the version of the program and of the Zarf that it is compatible with",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Aliases: []string{"v"},
+		Short:   "Show the version of the program and of the Zarf that it is compatible with",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if r.format == "table" {
 				_, err := fmt.Fprintf(r.streams.Out, "zarf-host %s (compatible with Zarf %s)\n", r.version, host.CompatibleVersion)
