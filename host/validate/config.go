@@ -11,10 +11,27 @@ import (
 	"github.com/zarf-host/zarf-host/host/definition"
 )
 
-// DeployConfigFile checks a file, YAML or JSON, that holds a DeployConfig. No value of it appears
-// in a diagnostic, since it may hold passwords.
-func (v *Validator) DeployConfigFile(name string, data []byte) Result {
+// Kind is a kind of file that has a schema of its own and is not a package definition.
+type Kind string
+
+// The kinds that FileOf checks.
+const (
+	DeployConfig   Kind = "DeployConfig"
+	RemoveConfig   Kind = "RemoveConfig"
+	PluginMetadata Kind = "PluginMetadata"
+	HookRequest    Kind = "HookRequest"
+	HookResponse   Kind = "HookResponse"
+)
+
+// FileOf checks a file, YAML or JSON, that holds one document of a kind. Values of a config do not
+// appear in diagnostics, since they may be passwords.
+func (v *Validator) FileOf(kind Kind, name string, data []byte) Result {
 	r := &report{file: name}
+	s, ok := v.kinds[kind]
+	if !ok {
+		r.add(position{}, nil, Error, "kind", fmt.Sprintf("there is no schema for a %q", kind), "")
+		return r.result()
+	}
 	docs, err := definition.ReadYAML(data)
 	if err != nil {
 		r.unreadable(err)
@@ -24,27 +41,33 @@ func (v *Validator) DeployConfigFile(name string, data []byte) Result {
 		r.add(position{}, nil, Error, "documents", fmt.Sprintf("the file has %d YAML documents, want one", len(docs)), "")
 		return r.result()
 	}
-	for _, doc := range docs {
-		root, err := newDocument(doc, strings.Split(string(data), "\n"))
-		if err != nil {
-			r.unreadable(err)
-			continue
+	secret := kind == DeployConfig || kind == RemoveConfig
+	if len(docs) == 0 {
+		// A config that supplies nothing is one; nothing else is a document of its kind.
+		if !secret {
+			r.add(position{}, nil, Error, "empty", fmt.Sprintf("the file is empty, want a %s", kind), "")
 		}
-		walk := structure{report: r, secret: true}
-		walk.check(root, v.deployConfig, nil)
+		return r.result()
 	}
+	root, err := newDocument(docs[0], strings.Split(string(data), "\n"))
+	if err != nil {
+		r.unreadable(err)
+		return r.result()
+	}
+	walk := structure{report: r, secret: secret}
+	walk.check(root, s, nil)
 	return r.result()
 }
 
 // DeployConfig checks a resolved config, whatever marshals to the JSON of one. It returns nil or
 // an *InvalidError, which holds no value of the config.
 func (v *Validator) DeployConfig(config any) error {
-	return checkValue("deploy config", config, v.deployConfig)
+	return checkValue("deploy config", config, v.kinds[DeployConfig])
 }
 
 // RemoveConfig is DeployConfig for the inputs of a removal.
 func (v *Validator) RemoveConfig(config any) error {
-	return checkValue("remove config", config, v.removeConfig)
+	return checkValue("remove config", config, v.kinds[RemoveConfig])
 }
 
 func checkValue(name string, value any, s *shape) error {
@@ -70,7 +93,13 @@ func fromJSON(value any) *node {
 	case bool:
 		return &node{kind: boolKind, text: fmt.Sprint(v)}
 	case json.Number:
-		return &node{kind: intKind, text: v.String(), whole: !strings.ContainsAny(v.String(), ".eE")}
+		out := &node{}
+		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") {
+			out.setFloat(f)
+		} else {
+			out.setInt(v.String())
+		}
+		return out
 	case string:
 		return &node{kind: stringKind, text: v}
 	case []any:

@@ -137,7 +137,11 @@ func mentions(result Result, labelled string) bool {
 func lines(r Result) string {
 	var b strings.Builder
 	for _, d := range r.Diagnostics {
-		fmt.Fprintln(&b, d)
+		fmt.Fprint(&b, d)
+		if d.Severity == Warning {
+			b.WriteString(" (warning)")
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

@@ -38,7 +38,7 @@ type Diagnostic struct {
 	Suggestion string `json:"suggestion,omitempty"`
 }
 
-// String is the diagnostic on one line: file:line:col: path: message.
+// String is the diagnostic on one line, whatever its severity: file:line:col: path: message.
 func (d Diagnostic) String() string {
 	var b strings.Builder
 	b.WriteString(d.File)
@@ -46,9 +46,6 @@ func (d Diagnostic) String() string {
 		fmt.Fprintf(&b, ":%d:%d", d.Line, d.Column)
 	}
 	b.WriteString(": ")
-	if d.Severity == Warning {
-		b.WriteString("warning: ")
-	}
 	if d.Path != "" {
 		b.WriteString(d.Path)
 		b.WriteString(": ")

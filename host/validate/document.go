@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -34,10 +35,12 @@ type node struct {
 	at   position
 	// text is a scalar's value as YAML means it, for messages and comparisons.
 	text string
-	// whole is true for a number without a fraction, however it is written.
-	whole bool
-	keys  []entry
-	items []*node
+	// whole is true for a number without a fraction, however it is written; number is its value,
+	// the largest where that has no place for it.
+	whole  bool
+	number int64
+	keys   []entry
+	items  []*node
 	// source is the node in the library's own form, for decoding; nil for a value that was no file.
 	source ast.Node
 }
@@ -122,7 +125,7 @@ func (c *converter) convert(n ast.Node) (*node, error) {
 	case *ast.BoolNode:
 		out.kind, out.text = boolKind, strconv.FormatBool(n.Value)
 	case *ast.IntegerNode:
-		out.kind, out.text, out.whole = intKind, fmt.Sprint(n.Value), true
+		out.setInt(fmt.Sprint(n.Value))
 	case *ast.FloatNode:
 		out.setFloat(n.Value)
 	case *ast.InfinityNode:
@@ -192,16 +195,22 @@ func (c *converter) convertTagged(n *ast.TagNode, out *node) (*node, error) {
 	case float64:
 		out.setFloat(v)
 	case int, int64, uint64:
-		out.kind, out.text, out.whole = intKind, fmt.Sprint(v), true
+		out.setInt(fmt.Sprint(v))
 	default:
 		out.kind, out.text = stringKind, fmt.Sprint(v)
 	}
 	return out, nil
 }
 
+func (n *node) setInt(text string) {
+	n.kind, n.text, n.whole = intKind, text, true
+	n.number, _ = strconv.ParseInt(text, 10, 64) // out of range, it is the nearest bound
+}
+
 func (n *node) setFloat(v float64) {
 	n.kind, n.text = floatKind, strconv.FormatFloat(v, 'g', -1, 64)
-	n.whole = v == float64(int64(v))
+	n.whole = v == math.Trunc(v) && !math.IsInf(v, 0)
+	n.number = int64(max(min(v, math.MaxInt32), math.MinInt32))
 }
 
 // addAll puts key-value pairs into a map. A later key replaces an earlier one of the same name,

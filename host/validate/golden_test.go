@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the wanted diagnostics")
 
-// Every archive holds a zarf.yaml (or a deploy-config.yaml) and the diagnostics that are wanted
-// for it, one a line, in "want".
+// Every archive holds a file, whose name says what it is, and the diagnostics that are wanted for
+// it, one a line, in "want".
 func TestDiagnostics(t *testing.T) {
 	files, err := filepath.Glob("testdata/diagnostics/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -30,10 +30,17 @@ func TestDiagnostics(t *testing.T) {
 				t.Fatal("want two files, the second one named want")
 			}
 			input := archive.Files[0]
+			kinds := map[string]Kind{
+				"deploy-config.yaml": DeployConfig, "plugin.yaml": PluginMetadata,
+				"request.json": HookRequest, "response.json": HookResponse,
+			}
 			var result Result
-			if input.Name == "deploy-config.yaml" {
-				result = v.DeployConfigFile(input.Name, input.Data)
-			} else {
+			switch kind, ok := kinds[input.Name]; {
+			case ok:
+				result = v.FileOf(kind, input.Name, input.Data)
+			case strings.HasPrefix(input.Name, "built/"):
+				result = v.File(input.Name, input.Data, Options{Built: true})
+			default:
 				result = v.File(input.Name, input.Data, Options{})
 			}
 			got := lines(result)

@@ -26,6 +26,9 @@ type shape struct {
 	pattern *regexp.Regexp
 	want    string // what pattern asks for, in words
 
+	// integers
+	minimum int64
+
 	// lists
 	items    *shape
 	minItems int
@@ -132,7 +135,12 @@ func (s *shapes) read(v cue.Value, where string) (*shape, error) {
 	out.kind = target.IncompleteKind()
 	var err error
 	switch out.kind {
-	case cue.TopKind, cue.BoolKind, cue.IntKind:
+	case cue.TopKind, cue.BoolKind:
+		if op, _ := target.Expr(); op != cue.NoOp || target.IsConcrete() {
+			err = fmt.Errorf("%s: the constraint on a %v is not checked", where, out.kind)
+		}
+	case cue.IntKind:
+		err = out.readInt(target, where)
 	case cue.StringKind:
 		err = out.readString(target, where)
 	case cue.ListKind:
@@ -187,6 +195,30 @@ func (out *shape) readString(v cue.Value, where string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: the string constraint %v is not checked", where, op)
+}
+
+// readInt takes int, or int with a minimum.
+func (out *shape) readInt(v cue.Value, where string) error {
+	out.minimum = math.MinInt64
+	op, args := v.Expr()
+	if op == cue.NoOp && !v.IsConcrete() {
+		return nil
+	}
+	if op == cue.AndOp {
+		for _, arg := range args {
+			op, bound := arg.Expr()
+			if op == cue.NoOp && !arg.IsConcrete() {
+				continue
+			}
+			minimum, err := bound[0].Int64()
+			if op != cue.GreaterThanEqualOp || err != nil {
+				return fmt.Errorf("%s: the number constraint %v is not checked", where, op)
+			}
+			out.minimum = minimum
+		}
+		return nil
+	}
+	return fmt.Errorf("%s: the number constraint %v is not checked", where, op)
 }
 
 func (s *shapes) readList(out *shape, v cue.Value, where string) error {
@@ -266,6 +298,9 @@ func (s *shape) describe() string {
 	case cue.BoolKind:
 		return "true or false"
 	case cue.IntKind:
+		if s.minimum > math.MinInt64 {
+			return fmt.Sprintf("a whole number, at least %d", s.minimum)
+		}
 		return "a whole number"
 	case cue.ListKind:
 		return "a list"

@@ -16,6 +16,8 @@ type structure struct {
 	deprecations bool
 	// secret keeps values out of messages: a deploy config holds passwords.
 	secret bool
+	// built tolerates what older versions of Zarf wrote into built packages.
+	built bool
 }
 
 func (w *structure) fault(at position, where path, rule, message, suggestion string) {
@@ -40,6 +42,8 @@ func (w *structure) check(n *node, s *shape, where path) {
 	case cue.IntKind:
 		if !n.whole {
 			w.wrongType(n, s, where)
+		} else if n.number < s.minimum {
+			w.fault(n.at, where, "too-small", fmt.Sprintf("want %s, got %s", s.describe(), w.describe(n)), "")
 		}
 	case cue.ListKind:
 		if n.kind != listKind {
@@ -89,6 +93,8 @@ func (w *structure) checkMap(n *node, s *shape, where path) {
 		case s.rest != nil:
 			w.check(e.value, s.rest, inner)
 		case s.allowsKey(e.key):
+		case w.built && isLegacy(where, e.key):
+			w.report.add(e.at, inner, Warning, "legacy", fmt.Sprintf("%q was written by an older Zarf and is ignored", e.key), "")
 		default:
 			// A misspelt key is one fault: the key that it was meant to be is not missing as well.
 			suggestion := nearest(e.key, w.absent(n, s))
@@ -106,6 +112,17 @@ func (w *structure) checkMap(n *node, s *shape, where path) {
 	if len(s.oneOf) > 0 {
 		w.checkOneOf(n, s, where)
 	}
+}
+
+// isLegacy reports whether an older Zarf wrote the key into packages that it built.
+func isLegacy(where path, key string) bool {
+	switch key {
+	case "lastNonBreakingVersion":
+		return len(where) == 1 && where[0] == "build"
+	case "cosignKeyPath", "extensions":
+		return len(where) == 2 && where[0] == "components"
+	}
+	return false
 }
 
 // missing returns the required keys that a map lacks, as the schema lists them.

@@ -17,6 +17,9 @@ const kindComponent = "ZarfComponentConfig"
 type Options struct {
 	// SchemaOnly leaves out the checks that a schema cannot express, and all warnings.
 	SchemaOnly bool
+	// Built says that create wrote the definition, whose author's mistakes were judged then: as
+	// SchemaOnly, and keys that older versions of Zarf wrote are warnings.
+	Built bool
 }
 
 // Validator holds the compiled schemas. It does not change after New, so one serves any number of
@@ -25,29 +28,31 @@ type Validator struct {
 	alphaPackage  *shape
 	betaPackage   *shape
 	betaComponent *shape
-	deployConfig  *shape
-	removeConfig  *shape
+	kinds         map[Kind]*shape
 }
 
 // New compiles the schemas that are built into the program.
 func New() (*Validator, error) {
 	ctx := newContext()
-	v := &Validator{}
+	v := &Validator{kinds: map[Kind]*shape{}}
 	for _, s := range []struct {
-		target       **shape
 		folder, name string
+		store        func(*shape)
 	}{
-		{&v.alphaPackage, "v1alpha1", "#Package"},
-		{&v.betaPackage, "v1beta1", "#Package"},
-		{&v.betaComponent, "v1beta1", "#ComponentConfig"},
-		{&v.deployConfig, "config", "#DeployConfig"},
-		{&v.removeConfig, "config", "#RemoveConfig"},
+		{"v1alpha1", "#Package", func(s *shape) { v.alphaPackage = s }},
+		{"v1beta1", "#Package", func(s *shape) { v.betaPackage = s }},
+		{"v1beta1", "#ComponentConfig", func(s *shape) { v.betaComponent = s }},
+		{"config", "#DeployConfig", func(s *shape) { v.kinds[DeployConfig] = s }},
+		{"config", "#RemoveConfig", func(s *shape) { v.kinds[RemoveConfig] = s }},
+		{"plugin", "#Metadata", func(s *shape) { v.kinds[PluginMetadata] = s }},
+		{"plugin", "#HookRequest", func(s *shape) { v.kinds[HookRequest] = s }},
+		{"plugin", "#HookResponse", func(s *shape) { v.kinds[HookResponse] = s }},
 	} {
 		shape, err := definitionShape(ctx, s.folder, s.name)
 		if err != nil {
 			return nil, err
 		}
-		*s.target = shape
+		s.store(shape)
 	}
 	return v, nil
 }
@@ -74,7 +79,7 @@ func (v *Validator) File(name string, data []byte, opts Options) Result {
 		}
 		v.document(r, root, opts)
 	}
-	if !opts.SchemaOnly {
+	if !opts.SchemaOnly && !opts.Built {
 		checkComments(r, data)
 	}
 	return r.result()
@@ -87,9 +92,9 @@ func (v *Validator) document(r *report, root *node, opts Options) {
 		return
 	}
 	before := len(r.list)
-	walk := structure{report: r, deprecations: !opts.SchemaOnly}
+	walk := structure{report: r, deprecations: !opts.SchemaOnly && !opts.Built, built: opts.Built}
 	walk.check(root, s, nil)
-	if opts.SchemaOnly || s != v.alphaPackage {
+	if opts.SchemaOnly || opts.Built || s != v.alphaPackage {
 		return
 	}
 	sound := true

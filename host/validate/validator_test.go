@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,38 @@ func TestResult(t *testing.T) {
 	}
 	if !v.File("zarf.yaml", []byte("kind: ZarfPackageConfig\ncomponents:\n  - {name: a, group: g}\n"), Options{SchemaOnly: true}).Valid() {
 		t.Error("the schema alone refuses a group of one")
+	}
+}
+
+// What Zarf built, and what this repository ships, is valid without a warning.
+func TestShippedAndBuiltFilesAreValid(t *testing.T) {
+	v := newValidator(t)
+	check := func(name string, result Result) {
+		if len(result.Diagnostics) > 0 {
+			t.Errorf("%s:\n%s", name, lines(result))
+		}
+	}
+	built, err := filepath.Glob(shared(t, "samples") + "/*zarf.yaml")
+	if err != nil || len(built) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	for _, name := range built {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(name, v.File(filepath.Base(name), data, Options{Built: true}))
+	}
+	plugins, err := filepath.Glob("../../plugins/*/plugin.yaml")
+	if err != nil || len(plugins) == 0 {
+		t.Fatalf("no plugins: %v", err)
+	}
+	for _, name := range plugins {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(name, v.FileOf(PluginMetadata, name, data))
 	}
 }
 
@@ -169,6 +202,23 @@ func FuzzFile(f *testing.F) {
 				t.Errorf("a user sees %q", d.Message)
 			}
 		}
-		v.DeployConfigFile("deploy-config.yaml", data)
+		v.FileOf(DeployConfig, "deploy-config.yaml", data)
 	})
+}
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		newValidator(b)
+	}
+}
+
+func BenchmarkFile(b *testing.B) {
+	v := newValidator(b)
+	data, err := os.ReadFile(shared(b, "samples", "demo-0.1.0.zarf.yaml"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		v.File("zarf.yaml", data, Options{})
+	}
 }
