@@ -15,6 +15,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/zarf-host/zarf-host/host/hook"
+	"github.com/zarf-host/zarf-host/host/wasm/internal/meter"
 )
 
 var errDeadline = errors.New("it took too long")
@@ -27,6 +28,8 @@ type Result struct {
 	Output []byte
 	// Log is what it wrote to stderr, its middle left out where it is long.
 	Log string
+	// Fuel is what it used, the same for the same module and request.
+	Fuel uint64
 	// Memory is the most that the guest held, in bytes.
 	Memory uint64
 	// Took is how long it ran.
@@ -81,52 +84,53 @@ func (p *Plugin) run(ctx context.Context, req hook.Request, input []byte) (Resul
 	timer := time.AfterFunc(p.limits.Run, func() { stop(errDeadline) })
 	defer timer.Stop()
 
-	out := &answerWriter{limit: p.limits.Stdout, stop: stop}
-	log := &logWriter{limit: p.limits.Stderr}
-	clock := newClock(req.Time)
-	memory := &allocator{limit: p.limits.Memory}
-	config := wazero.NewModuleConfig().
-		WithName(""). // no name, so that instances do not meet
-		WithArgs(p.meta.Name, string(req.Hook)).
-		WithStdin(bytes.NewReader(input)).
-		WithStdout(out).
-		WithStderr(log).
-		WithWalltime(clock.walltime, 1).
-		WithNanotime(clock.nanotime, 1).
-		WithNanosleep(clock.sleep).
-		WithOsyield(func() {}).
-		WithRandSource(randomness(p.digest, input))
-
+	g := &guest{
+		args:   []string{p.meta.Name, string(req.Hook)},
+		stdin:  bytes.NewReader(input),
+		stdout: &answerWriter{limit: p.limits.Stdout, stop: stop},
+		stderr: &logWriter{limit: p.limits.Stderr},
+		clock:  newClock(req.Time),
+		random: randomness(p.digest, input),
+		tank:   &tank{budget: p.limits.Fuel},
+		memory: &allocator{limit: p.limits.Memory},
+	}
+	inside := context.WithValue(experimental.WithMemoryAllocator(running, g.memory), guestKey{}, g)
 	began := time.Now()
-	mod, err := p.engine.runtime.InstantiateModule(experimental.WithMemoryAllocator(running, memory), p.engine.code, config)
+	// Without a name, so that instances do not meet.
+	mod, err := p.engine.runtime.InstantiateModule(inside, p.engine.code, wazero.NewModuleConfig().WithName(""))
 	timer.Stop()
 	// Whether it overran is our clock's to say: a guest may end with the exit code that the engine
 	// gives to one that overran.
 	cause := context.Cause(running)
 	if mod != nil {
+		if fuel := mod.ExportedGlobal(meter.FuelExport); fuel != nil {
+			g.tank.settle(int64(fuel.Get()))
+		}
 		err = errors.Join(err, mod.Close(context.WithoutCancel(ctx)))
 	}
-	res := Result{Output: out.buf, Log: log.String(), Memory: memory.peak, Took: time.Since(began)}
+	res := Result{Output: g.stdout.buf, Log: g.stderr.String(), Fuel: g.tank.used, Memory: g.memory.peak, Took: time.Since(began)}
 	if ctx.Err() != nil {
 		return res, fmt.Errorf("asking plugin %q at %s: %w", p.meta.Name, req.Hook, context.Cause(ctx))
 	}
-	if failure := p.judge(err, cause, out, log, memory); failure != nil {
+	if failure := p.judge(err, cause, g); failure != nil {
 		return res, failure
 	}
-	if res.Response, err = hook.DecodeResponse(out.buf, req.Expect()); err != nil {
+	if res.Response, err = hook.DecodeResponse(g.stdout.buf, req.Expect()); err != nil {
 		return res, &Error{Plugin: p.meta.Name, Kind: KindBadOutput, Err: err}
 	}
 	return res, nil
 }
 
 // judge says why a run is no answer, by the first of its faults; nil if it ended well.
-func (p *Plugin) judge(err, cause error, out *answerWriter, log *logWriter, memory *allocator) error {
+func (p *Plugin) judge(err, cause error, g *guest) error {
 	fail := func(kind Kind, limit string, err error) error {
 		return &Error{Plugin: p.meta.Name, Kind: kind, Limit: limit, Err: err}
 	}
 	switch {
-	case out.over:
-		return fail(KindTooMuchOutput, size(out.limit)+" of stdout", errTooMuch)
+	case g.tank.empty:
+		return fail(KindFuel, fmt.Sprintf("%d of %s", g.tank.budget, meter.Version), errors.New("it used up its fuel"))
+	case g.stdout.over:
+		return fail(KindTooMuchOutput, size(g.stdout.limit)+" of stdout", errTooMuch)
 	case errors.Is(cause, errDeadline):
 		return fail(KindDeadline, p.limits.Run.String()+" to run", errDeadline)
 	case err == nil:
@@ -142,11 +146,11 @@ func (p *Plugin) judge(err, cause error, out *answerWriter, log *logWriter, memo
 	if exit != nil {
 		kind, text = KindExitCode, fmt.Sprintf("it exited with code %d", exit.ExitCode())
 	}
-	if last := log.lastLine(); last != "" {
+	if last := g.stderr.lastLine(); last != "" {
 		text += ": " + last
 	}
-	if memory.refused {
-		return fail(KindMemory, size(memory.limit)+" of memory", fmt.Errorf("it was refused more memory and died: %s", text))
+	if g.memory.refused {
+		return fail(KindMemory, size(g.memory.limit)+" of memory", fmt.Errorf("it was refused more memory and died: %s", text))
 	}
 	return fail(kind, "", errors.New(text))
 }

@@ -22,13 +22,10 @@ func newClock(now time.Time) *clock {
 	return &clock{start: now.UnixNano()}
 }
 
-func (c *clock) walltime() (sec int64, nsec int32) {
-	t := time.Unix(0, c.add(c.start))
-	return t.Unix(), int32(t.Nanosecond())
-}
+func (c *clock) wall() int64 { return c.add(c.start) }
 
-// nanotime begins at a second: Go's runtime takes a monotonic clock of zero for a broken one.
-func (c *clock) nanotime() int64 { return c.add(int64(time.Second)) }
+// monotonic begins at a second: Go's runtime takes a monotonic clock of zero for a broken one.
+func (c *clock) monotonic() int64 { return c.add(int64(time.Second)) }
 
 func (c *clock) add(to int64) int64 {
 	if c.slept > math.MaxInt64-to {

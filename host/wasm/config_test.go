@@ -118,7 +118,7 @@ func TestInspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info.Metadata.Name != "guest" || info.Size != len(module) || info.Memory != 3<<16 || info.Functions != 1 || info.Refused != "" ||
-		strings.Join(info.Imports, " ") != "wasi_snapshot_preview1.fd_write wasi_snapshot_preview1.proc_exit wasi_snapshot_preview1.poll_oneoff" {
+		strings.Join(info.Imports, " ") != "wasi_snapshot_preview1.fd_write wasi_snapshot_preview1.proc_exit wasi_snapshot_preview1.poll_oneoff wasi_snapshot_preview1.random_get" {
 		t.Errorf("it is %+v", info)
 	}
 	if info, err := wasm.Inspect(module, wasm.Limits{Memory: 1 << 16}); err != nil || !strings.Contains(info.Refused, "memory") {

@@ -122,6 +122,7 @@ func TestL15NothingBesideTheRequest(t *testing.T) {
 	req := request()
 	req.User = "somebody"
 	var outputs [][]byte
+	var fuel []uint64
 	for range 3 {
 		res, err := p.Call(t.Context(), req)
 		if err != nil {
@@ -131,6 +132,7 @@ func TestL15NothingBesideTheRequest(t *testing.T) {
 			t.Errorf("log is %q, memory %d", res.Log, res.Memory)
 		}
 		outputs = append(outputs, res.Output)
+		fuel = append(fuel, res.Fuel)
 		var said []string
 		for _, f := range res.Response.Findings {
 			said = append(said, f.Message)
@@ -146,6 +148,9 @@ func TestL15NothingBesideTheRequest(t *testing.T) {
 	}
 	if !bytes.Equal(outputs[0], outputs[1]) || !bytes.Equal(outputs[0], outputs[2]) {
 		t.Error("the same request has different answers")
+	}
+	if fuel[0] < 1_000_000 || fuel[0] != fuel[1] || fuel[0] != fuel[2] {
+		t.Errorf("the same request takes %d fuel", fuel)
 	}
 	req.ID = "r2"
 	res, err := p.Call(t.Context(), req)
@@ -176,6 +181,28 @@ func TestL12ConcurrentCalls(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestFuelGolden fixes what one module uses, whole: its own instructions, two calls of the host and 8
+// bytes moved for each unit.
+func TestFuelGolden(t *testing.T) {
+	text := guests.Answer("r1", "allow")
+	for name, tt := range map[string]struct {
+		code func(p *guests.Program) []byte
+		want uint64
+	}{
+		"returns": {func(p *guests.Program) []byte { return p.Print(1, text) }, 7 + 100 + uint64(len(text))/8},
+		"exits":   {func(p *guests.Program) []byte { return append(p.Print(1, text), p.Exit(0)...) }, 9 + 200 + uint64(len(text))/8},
+	} {
+		p, err := load(t, annotated(t, guests.Command(1, tt.code)), wasm.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := p.Call(t.Context(), request())
+		if err != nil || res.Fuel != tt.want {
+			t.Errorf("%s: used %d, %v, wanted %d", name, res.Fuel, err, tt.want)
+		}
+	}
 }
 
 func TestCallAfterClose(t *testing.T) {

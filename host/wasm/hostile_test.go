@@ -58,9 +58,34 @@ func TestHostile(t *testing.T) {
 			p.Start(p.Func(nil, nil, nil, guests.Forever()))
 			return nil
 		}), wasm.KindDeadline, "300ms to run"},
+		"L9 recursion without a loop": {guests.Command(1, func(p *guests.Program) []byte {
+			// fib calls itself: it is the first function after four imports.
+			fib := p.Func([]byte{guests.I32}, []byte{guests.I32}, nil,
+				guests.Get(0), guests.Const(2), guests.Op(guests.I32LtS), guests.If(guests.Get(0), guests.Op(guests.Return)),
+				guests.Get(0), guests.Const(1), guests.Op(guests.I32Sub), guests.Call(4),
+				guests.Get(0), guests.Const(2), guests.Op(guests.I32Sub), guests.Call(4), guests.Op(guests.I32Add))
+			return append(append(guests.Const(60), guests.Call(fib)...), guests.Drop)
+		}), wasm.KindDeadline, "300ms to run"},
+		"fill storm": {guests.Command(64, func(p *guests.Program) []byte {
+			return always(p, guests.Const(0), guests.Const(7), guests.Const(4<<20), guests.Fill())
+		}), wasm.KindDeadline, "300ms to run"},
+		"randomness storm": {guests.Command(64, func(p *guests.Program) []byte {
+			return always(p, p.Random(0, 4<<20))
+		}), wasm.KindDeadline, "300ms to run"},
+		"writes of nothing":            {guests.Command(1, func(p *guests.Program) []byte { return always(p, p.Print(1, "")) }), wasm.KindDeadline, "300ms to run"},
+		"endless loop within its fuel": {guests.Command(1, func(p *guests.Program) []byte { return always(p) }), wasm.KindFuel, "1000000 of fuel/v1"},
+		"fill storm within its fuel": {guests.Command(64, func(p *guests.Program) []byte {
+			return always(p, guests.Const(0), guests.Const(7), guests.Const(4<<20), guests.Fill())
+		}), wasm.KindFuel, "1000000 of fuel/v1"},
+		"randomness within its fuel": {guests.Command(64, func(p *guests.Program) []byte { return always(p, p.Random(0, 4<<20)) }), wasm.KindFuel, "1000000 of fuel/v1"},
+		"log within its fuel":        {guests.Command(1, func(p *guests.Program) []byte { return always(p, p.Print(2, strings.Repeat("x", 1000))) }), wasm.KindFuel, "1000000 of fuel/v1"},
+		"table growth is refused, not fatal": {guests.Command(1, func(p *guests.Program) []byte {
+			p.Table(1, -1)
+			return append(append(guests.TableGrow(100_000_000), guests.Const(-1)...), append([]byte{0x47}, append(guests.If(guests.Op(guests.Unreachable)), p.Print(1, allow)...)...)...)
+		}), "", ""},
 		"endless sleep": {guests.Command(1, func(p *guests.Program) []byte { return always(p, p.Sleep(3600e9)) }), wasm.KindDeadline, "to run"},
 		"stack overflow": {guests.Command(1, func(p *guests.Program) []byte {
-			return guests.Call(p.Func(nil, nil, nil, guests.Call(3)))
+			return guests.Call(p.Func(nil, nil, nil, guests.Call(4)))
 		}), wasm.KindTrap, "stack overflow"},
 		"trap":               {guests.Command(1, func(p *guests.Program) []byte { return guests.Op(guests.Unreachable) }), wasm.KindTrap, "unreachable"},
 		"trap after answer":  {guests.Command(1, func(p *guests.Program) []byte { return append(p.Print(1, allow), guests.Unreachable) }), wasm.KindTrap, "unreachable"},
@@ -108,7 +133,11 @@ func TestHostile(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			limits := wasm.Limits{Run: 300 * time.Millisecond, Memory: 8 << 20, Stdout: 64 << 10, Stderr: 4 << 10}
-			if tt.kind != wasm.KindDeadline {
+			switch tt.kind {
+			case wasm.KindDeadline:
+			case wasm.KindFuel:
+				limits.Run, limits.Fuel = 10*time.Second, 1_000_000
+			default:
 				limits.Run = 10 * time.Second
 			}
 			p, err := load(t, annotated(t, tt.module), wasm.Options{Limits: limits})
@@ -198,8 +227,13 @@ func TestRefusedModules(t *testing.T) {
 			command(m)
 		})), wasm.Limits{}, "17 tables"},
 		"large function":      {annotated(t, build(func(m *b) { m.Func(nil, nil, nil, []byte(strings.Repeat("\x01", 1<<20))); command(m) })), wasm.Limits{}, "of code"},
+		"many branches":       {annotated(t, build(func(m *b) { m.Func(nil, nil, nil, []byte(strings.Repeat("\x02\x40\x0b", 20_000))); command(m) })), wasm.Limits{}, "too long to compile"},
+		"many loops":          {annotated(t, build(func(m *b) { m.Func(nil, nil, nil, []byte(strings.Repeat("\x03\x40\x0b", 5_000))); command(m) })), wasm.Limits{}, "too long to compile"},
+		"meter of its own":    {annotated(t, build(func(m *b) { m.Import("zarf_meter", "tick", []byte{guests.I64}, []byte{guests.I64}); command(m) })), wasm.Limits{}, "zarf_meter.tick"},
+		"fuel of its own":     {annotated(t, build(func(m *b) { command(m); m.Export("zarf_fuel", 0, 0) })), wasm.Limits{}, "the meter's"},
+		"threads":             {annotated(t, build(func(m *b) { m.Func(nil, nil, nil, guests.Op(0xfe, 3, 0)); command(m) })), wasm.Limits{}, "0xfe is no instruction"},
 		"invalid code":        {annotated(t, build(func(m *b) { m.Func(nil, nil, nil, guests.Op(guests.I32Add)); command(m) })), wasm.Limits{}, "compiling"},
-		"unknown instruction": {annotated(t, build(func(m *b) { m.Func(nil, nil, nil, guests.Op(0xff)); command(m) })), wasm.Limits{}, "compiling"},
+		"unknown instruction": {annotated(t, build(func(m *b) { m.Func(nil, nil, nil, guests.Op(0xff)); command(m) })), wasm.Limits{}, "0xff is no instruction"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -230,6 +264,49 @@ func TestCapabilitiesMustMatchImports(t *testing.T) {
 	}
 	if _, err := load(t, module, wasm.Options{}); err == nil || !strings.Contains(err.Error(), "declares k8s:get, but it does not import") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// TestCompileBomb is many functions that each may just be compiled: the time to compile ends it.
+func TestCompileBomb(t *testing.T) {
+	m := &guests.Builder{}
+	for range 200 {
+		m.Func(nil, nil, nil, []byte(strings.Repeat("\x03\x40\x0b", 2_000)))
+	}
+	m.Memory(1, -1)
+	m.Export("_start", 0, m.Func(nil, nil, nil))
+	m.Export("memory", 2, 0)
+	began := time.Now()
+	_, err := load(t, annotated(t, m.Bytes()), wasm.Options{Limits: wasm.Limits{Compile: 500 * time.Millisecond}})
+	var failure *wasm.Error
+	if !errors.As(err, &failure) || failure.Kind != wasm.KindDeadline || !strings.Contains(err.Error(), "500ms to compile") {
+		t.Errorf("error is %v", err)
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// TestFuelHintLowersTheLimit: an author may promise to use less, never ask for more.
+func TestFuelHintLowersTheLimit(t *testing.T) {
+	loop := guests.Command(1, func(p *guests.Program) []byte { return guests.Forever() })
+	for hint, want := range map[uint64]string{5000: "5000 of fuel/v1", 1 << 40: "1000000 of fuel/v1"} {
+		module, err := wasm.Annotate(loop, hook.Metadata{Name: "guest", Version: "1", ABI: []string{"v1"},
+			Hooks: []hook.Use{{Name: hook.PreDeploy}}, Fuel: hint})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := load(t, module, wasm.Options{Limits: wasm.Limits{Fuel: 1_000_000}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := p.Call(t.Context(), request())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("hint %d: error is %v, wanted %q", hint, err, want)
+		}
+		if res.Fuel != min(hint, 1_000_000) {
+			t.Errorf("hint %d: used %d", hint, res.Fuel)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 // Limits bound one plugin. A zero field means the default of DefaultLimits; only the operator raises
 // one above that.
 type Limits struct {
+	Fuel     uint64        // units of one call, as meter.Version counts them
 	Run      time.Duration // one call
 	Compile  time.Duration // loading
 	Memory   uint64        // bytes of the guest's memory
@@ -23,6 +24,7 @@ type Limits struct {
 // DefaultLimits are the limits where nobody says otherwise.
 func DefaultLimits() Limits {
 	return Limits{
+		Fuel:     20_000_000_000,
 		Run:      10 * time.Second,
 		Compile:  time.Minute,
 		Memory:   256 << 20,
@@ -39,6 +41,7 @@ func DefaultLimits() Limits {
 // withDefaults fills the fields that are zero.
 func (l Limits) withDefaults() Limits {
 	d := DefaultLimits()
+	fill(&l.Fuel, d.Fuel)
 	fill(&l.Run, d.Run)
 	fill(&l.Compile, d.Compile)
 	fill(&l.Memory, d.Memory)

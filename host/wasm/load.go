@@ -17,7 +17,15 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/zarf-host/zarf-host/host/hook"
+	"github.com/zarf-host/zarf-host/host/wasm/internal/meter"
 	"github.com/zarf-host/zarf-host/host/wasm/internal/module"
+)
+
+// What one function may weigh, so that it is compiled within seconds. The engine looks at its time only
+// between functions. Ten times what the largest functions of Go's own library weigh.
+const (
+	maxBranches = 10_000
+	maxWork     = 1_000_000
 )
 
 // Options say how a plugin is loaded. The zero value is ready to use.
@@ -107,6 +115,9 @@ func Load(ctx context.Context, wasm []byte, opts Options) (*Plugin, error) {
 		return nil, refuse(err)
 	}
 	name = p.meta.Name
+	if hint := p.meta.Fuel; hint > 0 {
+		p.limits.Fuel = min(p.limits.Fuel, hint)
+	}
 	if err := check(m, p.meta, p.limits); err != nil {
 		return nil, refuse(err)
 	}
@@ -118,7 +129,11 @@ func Load(ctx context.Context, wasm []byte, opts Options) (*Plugin, error) {
 	}
 	sum := sha256.Sum256(wasm)
 	p.digest = "sha256:" + hex.EncodeToString(sum[:])
-	if p.engine, err = p.compile(ctx, wasm, opts); err != nil {
+	metered, err := meter.Rewrite(m, meter.Limits{Elements: p.limits.Elements, Body: p.limits.Body, Branches: maxBranches, Work: maxWork})
+	if err != nil {
+		return nil, refuse(err)
+	}
+	if p.engine, err = p.compile(ctx, metered, opts); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -155,7 +170,6 @@ func (p *Plugin) compile(ctx context.Context, wasm []byte, opts Options) (engine
 func newEngine(ctx context.Context, wasm []byte, dir string) (e engine, err error) {
 	config := wazero.NewRuntimeConfig().
 		WithCoreFeatures(api.CoreFeaturesV2).
-		WithCloseOnContextDone(true).
 		WithDebugInfoEnabled(false)
 	if dir != "" {
 		if e.cache, err = wazero.NewCompilationCacheWithDir(dir); err != nil {
@@ -170,7 +184,7 @@ func newEngine(ctx context.Context, wasm []byte, dir string) (e engine, err erro
 			e = engine{}
 		}
 	}()
-	if err := linkWASI(ctx, e.runtime); err != nil {
+	if err := errors.Join(linkWASI(ctx, e.runtime), linkMeter(ctx, e.runtime)); err != nil {
 		return e, err
 	}
 	ctx = experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))

@@ -9,42 +9,71 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/zarf-host/zarf-host/host/wasm/internal/module"
 )
 
 const (
-	wasiModule = wasi_snapshot_preview1.ModuleName
+	wasiModule = "wasi_snapshot_preview1"
 	hostModule = "zarf_host"
-	// errnoNotCapable is the answer to whatever a plugin has no right to.
-	errnoNotCapable = 76
 )
 
-// answered are the WASI functions that do something, with their parameters: i is i32, I is i64.
-// Sockets and signals are in neither list, so that a module which imports one is not loaded.
-func answered() map[string]string {
-	return map[string]string{
-		"args_get": "ii", "args_sizes_get": "ii",
-		"environ_get": "ii", "environ_sizes_get": "ii",
-		"clock_res_get": "ii", "clock_time_get": "iIi",
-		"fd_close": "i", "fd_fdstat_get": "ii", "fd_fdstat_set_flags": "ii", "fd_filestat_get": "ii",
-		"fd_prestat_get": "ii", "fd_prestat_dir_name": "iii",
-		"fd_read": "iiii", "fd_seek": "iIii", "fd_write": "iiii",
-		"poll_oneoff": "iiii", "proc_exit": "i", "random_get": "ii", "sched_yield": "",
-	}
+// call is one WASI function: its parameters, i for i32 and I for i64, and what it does. All but
+// proc_exit return an errno.
+type call struct {
+	params string
+	do     func(*guest, api.Memory, []uint64) errno
 }
 
-// refused are the WASI functions that link, since runtimes import them unasked, and always fail:
-// there is no file that they could be about.
-func refused() map[string]string {
-	return map[string]string{
-		"fd_advise": "iIIi", "fd_allocate": "iII", "fd_datasync": "i", "fd_fdstat_set_rights": "iII",
-		"fd_filestat_set_size": "iI", "fd_filestat_set_times": "iIIi", "fd_pread": "iiiIi",
-		"fd_pwrite": "iiiIi", "fd_readdir": "iiiIi", "fd_renumber": "ii", "fd_sync": "i", "fd_tell": "ii",
-		"path_create_directory": "iii", "path_filestat_get": "iiiii", "path_filestat_set_times": "iiiiIIi",
-		"path_link": "iiiiiii", "path_open": "iiiiiIIii", "path_readlink": "iiiiii",
-		"path_remove_directory": "iii", "path_rename": "iiiiii", "path_symlink": "iiiii", "path_unlink_file": "iii",
+// wasiCalls are the functions that a module may import. The engine's own are not used: what they do
+// in one call has no bound, and some of them look at the machine. Sockets and signals are not here, so
+// that a module which imports one is not loaded.
+func wasiCalls() map[string]call {
+	return map[string]call{
+		"args_get":            {"ii", (*guest).argsGet},
+		"args_sizes_get":      {"ii", (*guest).argsSizesGet},
+		"environ_get":         {"ii", (*guest).environGet},
+		"environ_sizes_get":   {"ii", (*guest).environSizesGet},
+		"clock_res_get":       {"ii", (*guest).clockResGet},
+		"clock_time_get":      {"iIi", (*guest).clockTimeGet},
+		"fd_close":            {"i", (*guest).fdClose},
+		"fd_fdstat_get":       {"ii", (*guest).fdFdstatGet},
+		"fd_fdstat_set_flags": {"ii", (*guest).fdFdstatSetFlags},
+		"fd_filestat_get":     {"ii", (*guest).fdFilestatGet},
+		"fd_prestat_get":      {"ii", (*guest).noFile},
+		"fd_prestat_dir_name": {"iii", (*guest).noFile},
+		"fd_read":             {"iiii", (*guest).fdRead},
+		"fd_seek":             {"iIii", (*guest).fdSeek},
+		"fd_write":            {"iiii", (*guest).fdWrite},
+		"poll_oneoff":         {"iiii", (*guest).pollOneoff},
+		"proc_exit":           {"i", nil}, // linked on its own: it does not return
+		"random_get":          {"ii", (*guest).randomGet},
+		"sched_yield":         {"", (*guest).schedYield},
+
+		// These link, since runtimes import them unasked, and always fail: there is no file that they
+		// could be about.
+		"fd_advise":               {"iIIi", (*guest).notCapable},
+		"fd_allocate":             {"iII", (*guest).notCapable},
+		"fd_datasync":             {"i", (*guest).notCapable},
+		"fd_fdstat_set_rights":    {"iII", (*guest).notCapable},
+		"fd_filestat_set_size":    {"iI", (*guest).notCapable},
+		"fd_filestat_set_times":   {"iIIi", (*guest).notCapable},
+		"fd_pread":                {"iiiIi", (*guest).notCapable},
+		"fd_pwrite":               {"iiiIi", (*guest).notCapable},
+		"fd_readdir":              {"iiiIi", (*guest).notCapable},
+		"fd_renumber":             {"ii", (*guest).notCapable},
+		"fd_sync":                 {"i", (*guest).notCapable},
+		"fd_tell":                 {"ii", (*guest).notCapable},
+		"path_create_directory":   {"iii", (*guest).notCapable},
+		"path_filestat_get":       {"iiiii", (*guest).notCapable},
+		"path_filestat_set_times": {"iiiiIIi", (*guest).notCapable},
+		"path_link":               {"iiiiiii", (*guest).notCapable},
+		"path_open":               {"iiiiiIIii", (*guest).notCapable},
+		"path_readlink":           {"iiiiii", (*guest).notCapable},
+		"path_remove_directory":   {"iii", (*guest).notCapable},
+		"path_rename":             {"iiiiii", (*guest).notCapable},
+		"path_symlink":            {"iiiii", (*guest).notCapable},
+		"path_unlink_file":        {"iii", (*guest).notCapable},
 	}
 }
 
@@ -61,29 +90,26 @@ func checkImport(m *module.Module, i module.Import) error {
 	default:
 		return fmt.Errorf("it imports %s: functions come from %s only", name, wasiModule)
 	}
-	params, ok := answered()[i.Name]
-	if !ok {
-		params, ok = refused()[i.Name]
-	}
+	c, ok := wasiCalls()[i.Name]
 	switch {
 	case strings.HasPrefix(i.Name, "sock_"):
 		return fmt.Errorf("it imports %s: a plugin has no sockets", name)
 	case !ok:
 		return fmt.Errorf("it imports %s, which is not among the functions that a plugin may use", name)
 	}
-	want := signature(params)
-	if i.Name == "proc_exit" {
-		want.Results = nil
-	}
+	want := c.signature(i.Name)
 	if got := m.Types[i.Type]; !slices.Equal(got.Params, want.Params) || !slices.Equal(got.Results, want.Results) {
 		return fmt.Errorf("it imports %s with another signature than WASI's", name)
 	}
 	return nil
 }
 
-func signature(params string) module.FuncType {
+func (c call) signature(name string) module.FuncType {
 	t := module.FuncType{Results: []module.ValueType{module.I32}}
-	for _, p := range params {
+	if name == "proc_exit" {
+		t.Results = nil
+	}
+	for _, p := range c.params {
 		if p == 'I' {
 			t.Params = append(t.Params, module.I64)
 		} else {
@@ -96,18 +122,30 @@ func signature(params string) module.FuncType {
 // linkWASI gives the runtime the functions that guests import.
 func linkWASI(ctx context.Context, rt wazero.Runtime) error {
 	builder := rt.NewHostModuleBuilder(wasiModule)
-	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(builder)
-	denied := refused()
-	for _, name := range slices.Sorted(maps.Keys(denied)) {
-		var params []api.ValueType
-		for _, p := range signature(denied[name]).Params {
-			params = append(params, api.ValueType(p))
+	calls := wasiCalls()
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		c := calls[name]
+		fn := api.GoModuleFunc(procExit)
+		if c.do != nil {
+			fn = func(ctx context.Context, mod api.Module, stack []uint64) {
+				g := guestOf(ctx)
+				g.stopIfDone(ctx)
+				stack[0] = uint64(c.do(g, mod.Memory(), stack))
+			}
 		}
-		refuse := api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = errnoNotCapable })
-		builder.NewFunctionBuilder().WithGoModuleFunction(refuse, params, []api.ValueType{api.ValueTypeI32}).Export(name)
+		t := c.signature(name)
+		builder.NewFunctionBuilder().WithGoModuleFunction(fn, valueTypes(t.Params), valueTypes(t.Results)).Export(name)
 	}
 	if _, err := builder.Instantiate(ctx); err != nil {
 		return fmt.Errorf("linking WASI: %w", err)
 	}
 	return nil
+}
+
+func valueTypes(list []module.ValueType) []api.ValueType {
+	out := make([]api.ValueType, len(list))
+	for i, t := range list {
+		out[i] = api.ValueType(t)
+	}
+	return out
 }

@@ -14,6 +14,7 @@ func Command(pages uint32, code func(*Program) []byte) []byte {
 	p.write = p.Import("wasi_snapshot_preview1", "fd_write", []byte{I32, I32, I32, I32}, []byte{I32})
 	p.exit = p.Import("wasi_snapshot_preview1", "proc_exit", []byte{I32}, nil)
 	p.poll = p.Import("wasi_snapshot_preview1", "poll_oneoff", []byte{I32, I32, I32, I32}, []byte{I32})
+	p.random = p.Import("wasi_snapshot_preview1", "random_get", []byte{I32, I32}, []byte{I32})
 	p.Memory(pages, -1)
 	body := code(p)
 	start := p.Func(nil, nil, []byte{I32}, body)
@@ -26,8 +27,8 @@ func Command(pages uint32, code func(*Program) []byte) []byte {
 // below 1024 is its own, texts lie above.
 type Program struct {
 	*Builder
-	write, exit, poll uint32
-	top               int32
+	write, exit, poll, random uint32
+	top                       int32
 }
 
 // Print writes text to a file descriptor, once each time that it runs.
@@ -46,6 +47,11 @@ func (p *Program) Print(fd int32, text string) []byte {
 
 // Exit ends the program with a code.
 func (p *Program) Exit(code int32) []byte { return cat(Const(code), Call(p.exit)) }
+
+// Random fills memory with random bytes.
+func (p *Program) Random(at, n int32) []byte {
+	return cat(Const(at), Const(n), Call(p.random), Op(Drop))
+}
 
 // Sleep waits that many nanoseconds.
 func (p *Program) Sleep(ns uint64) []byte {

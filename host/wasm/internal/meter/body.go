@@ -12,6 +12,12 @@ const (
 	costGrow     = 1000
 )
 
+// What weighs more than one block for whoever compiles it, as measured.
+const (
+	weightLoop      = 4
+	labelsPerWeight = 16
+)
+
 // The instructions that are added, beside those that package module names.
 const (
 	opI64Const    = 0x42
@@ -82,7 +88,7 @@ type function struct {
 	*writer
 	locals uint32 // with parameters; the index of the local that bulk instructions need
 	bulk   bool
-	count  int // blocks
+	weight int // of blocks and branches, for compilation
 	blocks []block
 	run    *run
 	pieces []piece
@@ -109,9 +115,13 @@ func (f *function) add(code ...byte) { f.pieces = append(f.pieces, piece{raw: co
 
 func (f *function) instr(in module.Instr) error {
 	f.run.cost++
+	if err := f.weigh(in); err != nil {
+		return err
+	}
 	switch in.Op {
 	case module.OpBlock, module.OpLoop, module.OpIf:
-		return f.open(in)
+		f.open(in)
+		return nil
 	case module.OpElse:
 		top := &f.blocks[len(f.blocks)-1]
 		if top.op != module.OpIf || top.elsed {
@@ -168,14 +178,28 @@ func (f *function) leave(label uint32) {
 	}
 }
 
-func (f *function) open(in module.Instr) error {
-	f.count++
-	if f.count > f.limits.Blocks {
-		return fmt.Errorf("more than %d blocks", f.limits.Blocks)
+// weigh refuses a function that would take an engine too long to compile.
+func (f *function) weigh(in module.Instr) error {
+	switch in.Op {
+	case module.OpBlock, module.OpIf, module.OpBr, module.OpBrIf:
+		f.weight++
+	case module.OpLoop:
+		f.weight += weightLoop
+	case module.OpBrTable:
+		f.weight += 1 + in.Labels/labelsPerWeight
+	default:
+		return nil
 	}
-	if work := f.count * int(f.locals+1); work > f.limits.Work {
-		return fmt.Errorf("%d blocks with %d locals, which would take too long to compile", f.count, f.locals)
+	if f.weight > f.limits.Branches {
+		return fmt.Errorf("it would take too long to compile: its blocks and branches weigh more than %d", f.limits.Branches)
 	}
+	if f.weight*int(f.locals+1) > f.limits.Work {
+		return fmt.Errorf("it would take too long to compile: blocks and branches that weigh %d, with %d locals", f.weight, f.locals)
+	}
+	return nil
+}
+
+func (f *function) open(in module.Instr) {
 	f.blocks = append(f.blocks, block{op: in.Op, outer: f.run})
 	f.copy(in.Raw)
 	switch in.Op {
@@ -184,7 +208,6 @@ func (f *function) open(in module.Instr) error {
 	case module.OpIf:
 		f.begin(false)
 	}
-	return nil
 }
 
 // close ends a block. What follows is paid with what came before the block, if whoever came there also

@@ -27,10 +27,11 @@ type Limits struct {
 	Elements uint32
 	// Body is the most bytes of one function.
 	Body int
-	// Work bounds what one function costs to compile: its blocks times its locals.
+	// Branches is the most weight of one function's blocks and branches, of which loops and large
+	// tables of branches weigh more than one: engines take more than linear time for them.
+	Branches int
+	// Work is the most of that weight times the function's locals.
 	Work int
-	// Blocks is the most blocks of one function.
-	Blocks int
 }
 
 // Rewrite returns the module with meters. Every index is checked against the original's counts, so

@@ -30,7 +30,7 @@ const (
 )
 
 func limits() meter.Limits {
-	return meter.Limits{Elements: 1 << 24, Body: 1 << 20, Work: 1 << 30, Blocks: 1 << 20}
+	return meter.Limits{Elements: 1 << 24, Body: 1 << 20, Branches: 1 << 30, Work: 1 << 60}
 }
 
 // world is one engine with the modules of one script in it.

@@ -62,6 +62,8 @@ type Instr struct {
 	// Index is its first operand where that is an index: of a label, function, local, global, type,
 	// table or segment. Of several labels it is the outermost.
 	Index uint32
+	// Labels is how many labels a table of branches has.
+	Labels int
 }
 
 // Body is the code of a function, split into what stands before the first instruction and the rest.
@@ -153,6 +155,7 @@ func (m *Module) instr(r *reader) (Instr, error) {
 		label := func(int) error {
 			v, err := r.u32()
 			in.Index = max(in.Index, v)
+			in.Labels++
 			return err
 		}
 		if err = r.vector(maxLabels, label); err == nil {
