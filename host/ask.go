@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/zarf-host/zarf-host/host/apply"
 	"github.com/zarf-host/zarf-host/host/event"
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/object"
@@ -123,6 +124,20 @@ func denial(outcomes []hook.Outcome) error {
 		}
 	}
 	return nil
+}
+
+// hookResult shows what an operation came to.
+func hookResult(done apply.Result) *hook.Result {
+	out := &hook.Result{Outcome: string(done.Outcome)}
+	for _, c := range done.Components {
+		out.Components = append(out.Components, hook.ComponentResult{Name: c.Name, Outcome: string(c.Outcome)})
+	}
+	for _, r := range done.Releases {
+		out.Releases = append(out.Releases, hook.ReleaseResult{
+			Component: r.Component, Namespace: r.Namespace, Name: r.Name, Outcome: string(r.Outcome), Revision: r.Revision,
+		})
+	}
+	return out
 }
 
 func hookPackage(def spec.Package, digest, source string) hook.Package {

@@ -373,7 +373,7 @@ func (d *deployment) asker() asker {
 // carryOut does what was decided, under the lease.
 func (d *deployment) carryOut(ctx context.Context, decided Result) (Result, error) {
 	if d.conn == nil {
-		done, err := d.engine(decided.Plan, nil).Deploy(ctx, d.order(decided.Plan))
+		done, err := d.engine(decided.Plan, nil).Deploy(ctx, d.order(&decided))
 		decided.Applied = &done
 		return decided, err
 	}
@@ -383,7 +383,7 @@ func (d *deployment) carryOut(ctx context.Context, decided Result) (Result, erro
 			return result, err
 		}
 		engine := d.engine(result.Plan, &recorder{records: d.conn.Records(), current: d.record, version: d.cliVersion()})
-		done, err := engine.Deploy(ctx, d.order(result.Plan))
+		done, err := engine.Deploy(ctx, d.order(&result))
 		result.Applied = &done
 		return result, err
 	})
@@ -425,8 +425,8 @@ func (d *deployment) recover(ctx context.Context, p plan.Plan) error {
 	return err
 }
 
-// order is what the apply step is told.
-func (d *deployment) order(p plan.Plan) apply.Deployment {
+// order is what the apply step is told. What the post-deploy hooks say is added to the result.
+func (d *deployment) order(result *Result) apply.Deployment {
 	record := d.record.Record
 	record.Package.Name = d.definition.Metadata.Name
 	record.Package.NamespaceOverride = d.resolved.Config.NamespaceOverride
@@ -435,15 +435,23 @@ func (d *deployment) order(p plan.Plan) apply.Deployment {
 	if d.connected() {
 		record.Package.Connectivity = state.Connected
 	}
-	o := apply.Deployment{
-		Plan: p, Definition: d.definition, Selected: names(d.selected), Record: record,
+	return apply.Deployment{
+		Plan: result.Plan, Definition: d.definition, Selected: names(d.selected), Record: record,
 		Config: d.resolved.Config, SkipUnchanged: d.SkipUnchanged,
 		Event: state.PackageEvent{
 			Type: state.Deploy, Timestamp: d.Now(), Version: d.definition.Metadata.Version,
 			Flavor: d.definition.Build.Flavor, Digest: d.pkg.Digest(), Source: d.pkg.Source(), ConfigDigest: d.digest,
 		},
+		Finally: func(ctx context.Context, done apply.Result) error {
+			done.Outcome = state.Succeeded // what it is, unless a hook says no
+			outcome, err := d.asker().ask(ctx, hook.PostDeploy, result.Plan, hookResult(done))
+			if err != nil {
+				return err
+			}
+			result.Outcomes = append(result.Outcomes, outcome)
+			return outcome.Err()
+		},
 	}
-	return o
 }
 
 func (d *deployment) engine(p plan.Plan, r *recorder) apply.Engine {

@@ -15,6 +15,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/chart"
 	"github.com/zarf-host/zarf-host/host/cluster"
 	"github.com/zarf-host/zarf-host/host/event"
+	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/object"
 	"github.com/zarf-host/zarf-host/host/plan"
 	"github.com/zarf-host/zarf-host/host/selection"
@@ -195,6 +196,7 @@ func (r *removal) observe(ctx context.Context) (plan.Plan, error) {
 	if err := o.look(ctx); err != nil {
 		return plan.Plan{}, err
 	}
+	facts.Recovery = nil // what was interrupted needs no repair before it goes
 	p := plan.ForRemove(facts)
 	p.NeedsCluster = true
 	return p, nil
@@ -205,15 +207,49 @@ func (r *removal) decide(ctx context.Context, again string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Plan: p, Recorded: r.conn != nil}
-	return result, review(ctx, r.Common, p, nil, again)
+	p, outcomes, err := r.asker().decide(ctx, p, hook.PreRemove)
+	result := Result{Plan: p, Outcomes: outcomes, Recorded: r.conn != nil}
+	if err != nil {
+		return result, err
+	}
+	return result, review(ctx, r.Common, p, outcomes, again)
+}
+
+func (r *removal) asker() asker {
+	a := asker{
+		common: r.Common, operation: hook.Operation{Name: hook.OperationRemove, Flags: map[string]string{}},
+		pkg: hookPackage(r.given, "", r.source),
+	}
+	if r.DryRun {
+		a.operation.Flags["dry-run"] = "true"
+	}
+	if r.conn != nil {
+		has := &r.record.Package
+		a.pkg = hookPackage(has.Data, has.Digest, r.source)
+		a.deployed = hookDeployed(has)
+		a.cluster = &hook.Cluster{Version: r.conn.Version(), Context: r.conn.Context()}
+	}
+	return a
+}
+
+// afterwards asks the post-remove hooks, which can only warn: nothing is left to refuse.
+func (r *removal) afterwards(ctx context.Context, result Result, err error) (Result, error) {
+	if err != nil {
+		return result, err
+	}
+	outcome, err := r.asker().ask(ctx, hook.PostRemove, result.Plan, hookResult(*result.Applied))
+	if err != nil {
+		return result, err
+	}
+	result.Outcomes = append(result.Outcomes, outcome)
+	return result, outcome.Err()
 }
 
 func (r *removal) carryOut(ctx context.Context, decided Result) (Result, error) {
 	if r.conn == nil {
 		done, err := r.engine(decided.Plan, nil).Remove(ctx, r.order(decided.Plan))
 		decided.Applied = &done
-		return decided, err
+		return r.afterwards(ctx, decided, err)
 	}
 	return underLease(ctx, r.Common, r.conn, r.record.Secret(), func(ctx context.Context) (Result, error) {
 		now, err := r.observe(ctx)
@@ -221,7 +257,8 @@ func (r *removal) carryOut(ctx context.Context, decided Result) (Result, error) 
 			return decided, err
 		}
 		result := decided
-		if now.Digest != decided.Plan.Digest {
+		kept, _, err := now.WithKept(decided.Plan.Asked()...)
+		if err != nil || kept.Digest != decided.Plan.Digest {
 			if result, err = r.decide(ctx, "the cluster changed meanwhile"); err != nil {
 				return result, err
 			}
@@ -229,7 +266,7 @@ func (r *removal) carryOut(ctx context.Context, decided Result) (Result, error) 
 		engine := r.engine(result.Plan, &recorder{records: r.conn.Records(), current: r.record, version: r.cliVersion()})
 		done, err := engine.Remove(ctx, r.order(result.Plan))
 		result.Applied = &done
-		return result, err
+		return r.afterwards(ctx, result, err)
 	})
 }
 

@@ -3,11 +3,13 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/zarf-host/zarf-host/host"
+	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/state"
 )
 
@@ -141,8 +143,18 @@ func Result(w io.Writer, r host.Result) error {
 	for _, k := range done.Kept {
 		t.line(1, "kept %s", k)
 	}
+	if t.err == nil {
+		t.err = Outcomes(w, after(r.Outcomes))
+	}
 	if !r.Recorded {
 		t.line(1, "no component needs a cluster, so no record was left")
 	}
 	return t.err
+}
+
+// after returns what plugins said once everything was done; the rest was shown with the plan.
+func after(outcomes []hook.Outcome) []hook.Outcome {
+	return slices.DeleteFunc(slices.Clone(outcomes), func(o hook.Outcome) bool {
+		return o.Hook != hook.PostDeploy && o.Hook != hook.PostRemove
+	})
 }
