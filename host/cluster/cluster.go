@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -175,12 +176,24 @@ func load(options Options) (*rest.Config, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
 	}
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if len(raw.Clusters) == 0 && config.Host == fallbackServer {
+		return nil, "", fmt.Errorf("reading the kubeconfig: no cluster is named by %s: name a kubeconfig with --kubeconfig or KUBECONFIG",
+			strings.Join(loader.ConfigAccess().GetLoadingPrecedence(), ", "))
+	}
 	name := options.Context
-	if raw, err := loader.RawConfig(); err == nil && name == "" {
+	if name == "" {
 		name = raw.CurrentContext
 	}
 	return rest.CopyConfig(config), name, nil
 }
+
+// fallbackServer is where client-go looks when nothing names a cluster, as no API server has
+// listened for years: a forgotten kubeconfig would read as a cluster that is down.
+const fallbackServer = "http://localhost:8080"
 
 // serverVersion makes the first request of a connection.
 func serverVersion(ctx context.Context, config *rest.Config) (*version.Info, error) {

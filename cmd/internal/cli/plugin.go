@@ -16,6 +16,7 @@ func (r *root) pluginCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "Work with plugins",
+		Args:  cobra.NoArgs, // a misspelt command must not read as a question
 		RunE: func(*cobra.Command, []string) error {
 			return errors.New("plugin what? `plugin annotate` or `plugin inspect`")
 		},

@@ -30,7 +30,12 @@ func (r *root) validateCmd() *cobra.Command {
 		Short: "Check package definitions against the schema",
 		Long: "Check package definitions, folders that hold a zarf.yaml, or - for standard input. Every fault is\n" +
 			"reported as file:line:col: path: message. Exit code 0: valid; 1: invalid; 2: unreadable.",
-		Args: cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("validate what? usage: %s", cmd.UseLine())
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			v, err := validate.New()
 			if err != nil {
