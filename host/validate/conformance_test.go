@@ -177,3 +177,58 @@ func shared(t testing.TB, parts ...string) string {
 	}
 	return path
 }
+
+// TestPositions holds the places against the source: at the line and column of an unknown key
+// stands that key, at those of a wrong string that string, and at those of a missing key the
+// first key of a map.
+func TestPositions(t *testing.T) {
+	v := newValidator(t)
+	checked := map[string]int{}
+	for _, s := range samples(t) {
+		data, err := os.ReadFile(filepath.Join(corpusFolder(t), s.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source := strings.Split(string(data), "\n")
+		for _, d := range v.File(s.path, data, Options{SchemaOnly: true}).Diagnostics {
+			if d.Line == 0 {
+				continue
+			}
+			line := []rune(source[d.Line-1])
+			if d.Column > len(line) {
+				t.Errorf("%s: the line has %d columns", d, len(line))
+				continue
+			}
+			there := string(line[d.Column-1:])
+			var want string
+			switch d.Rule {
+			case "unknown-key":
+				want = d.Pointer[strings.LastIndexByte(d.Pointer, '/')+1:]
+			case "not-allowed", "pattern":
+				_, quoted, _ := strings.Cut(d.Message, `"`)
+				want, _, _ = strings.Cut(quoted, `"`)
+				want, _, _ = strings.Cut(want, " ")
+			case "missing-key":
+				if !strings.Contains(there, ":") && !strings.HasPrefix(there, "{") {
+					t.Errorf("%s: there stands %q, want a map", d, there)
+				}
+				checked[d.Rule]++
+				continue
+			default:
+				continue
+			}
+			checked[d.Rule]++
+			if strings.ContainsAny(want, "\\\ufeff…") {
+				continue // written otherwise in the file
+			}
+			if unquoted := strings.TrimLeft(there, `"'`); !strings.HasPrefix(unquoted, want) && there[0] != '|' && there[0] != '>' {
+				t.Errorf("%s: there stands %q, want %q", d, there, want)
+			}
+		}
+	}
+	for _, rule := range []string{"unknown-key", "not-allowed", "pattern", "missing-key"} {
+		if checked[rule] < 50 {
+			t.Errorf("only %d diagnostics of rule %s were checked", checked[rule], rule)
+		}
+	}
+}
