@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -29,6 +30,24 @@ func (c *Cluster) State(ctx context.Context) (state.Cluster, bool, error) {
 		return state.Cluster{}, false, fmt.Errorf("reading Secret %q: %w", state.ClusterSecret, err)
 	}
 	return s, true, nil
+}
+
+// IPFamily returns the family of the addresses that the cluster's services have, in Zarf's words:
+// ipv4, ipv6 or dual.
+func (c *Cluster) IPFamily(ctx context.Context) (string, error) {
+	service, err := c.client.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading which addresses services have: %w", err)
+	}
+	families := service.Spec.IPFamilies
+	switch {
+	case len(families) > 1:
+		return "dual", nil
+	case len(families) == 1 && families[0] == corev1.IPv6Protocol:
+		return "ipv6", nil
+	default:
+		return "ipv4", nil
+	}
 }
 
 // WriteState writes how the cluster is initialised, as Zarf does. The namespace must exist.

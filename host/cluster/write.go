@@ -52,10 +52,11 @@ func (r *Records) Write(ctx context.Context, record Record) (Record, error) {
 		return record, err
 	}
 	written := record
-	if !record.Exists || !bytes.Equal(data, record.data) {
+	unsure := len(record.pending) > 0 // a write got no answer, and may have been made
+	if !record.Exists || unsure || !bytes.Equal(data, record.data) {
 		written, err = r.put(ctx, written, state.DataKey, data)
 	}
-	if err == nil && own != nil && !bytes.Equal(own, record.own) {
+	if err == nil && own != nil && (unsure || !bytes.Equal(own, record.own)) {
 		written, err = r.put(ctx, written, state.OwnKey, own)
 	}
 	if err != nil {
