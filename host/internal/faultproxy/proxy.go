@@ -117,10 +117,21 @@ func (p *Proxy) cutAround(kill func()) {
 	killed := make(chan struct{})
 	p.mu.Lock()
 	p.cut, p.killing = true, killed
+	epoch := p.epoch
 	p.mu.Unlock()
 	kill()
 	close(killed)
-	p.Cut()
+	p.mu.Lock()
+	conns := p.conns
+	if p.epoch != epoch { // whoever saw the client die has called Reset already, for the next one
+		conns = nil
+	} else {
+		p.conns = map[net.Conn]struct{}{}
+	}
+	p.mu.Unlock()
+	for conn := range conns {
+		resetConn(conn)
+	}
 }
 
 // Cut ends all connections and refuses new ones until Reset: what the server

@@ -233,6 +233,28 @@ func TestKill(t *testing.T) {
 	}
 }
 
+func TestResetWhileTheClientDies(t *testing.T) {
+	var u upstream
+	p := start(t, &u)
+	done := make(chan struct{})
+	p.KillAfter(1, func() {
+		p.Reset() // by somebody who saw it die before kill returned
+		go func() {
+			defer close(done)
+			if _, _, err := send(t, t.Context(), p, "POST", "/slow"); err != nil {
+				t.Errorf("the next client was cut off: %v", err)
+			}
+		}()
+		<-done
+	})
+	if _, _, err := send(t, t.Context(), p, "POST", "/one"); err == nil {
+		t.Error("a client that was killed got an answer")
+	}
+	if _, _, err := send(t, t.Context(), p, "POST", "/two"); err != nil {
+		t.Errorf("the next client was cut off: %v", err)
+	}
+}
+
 func TestStatusReadsAsErrorOfKubernetesAndOfARegistry(t *testing.T) {
 	var u upstream
 	p := start(t, &u)
