@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/zarf-host/zarf-host/host/wasm/internal/module"
@@ -125,7 +126,7 @@ func (f *function) instr(in module.Instr) error {
 	case module.OpElse:
 		top := &f.blocks[len(f.blocks)-1]
 		if top.op != module.OpIf || top.elsed {
-			return errElse
+			return errors.New("else outside an if")
 		}
 		top.elsed = true
 		f.copy(in.Raw)

@@ -1,7 +1,6 @@
 package meter
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -79,7 +78,7 @@ type writer struct {
 	codes    []byte
 }
 
-// Func maps a function's index: tick becomes the last imported function, so that those defined move
+// mapFunc maps a function's index: tick becomes the last imported function, so that those defined move
 // up by one.
 func (w *writer) mapFunc(f uint32) (uint32, error) {
 	switch {
@@ -246,5 +245,3 @@ func bit(b bool) byte {
 	}
 	return 0
 }
-
-var errElse = errors.New("else outside an if")
