@@ -20,6 +20,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/spec"
 	"github.com/zarf-host/zarf-host/host/state"
 	"github.com/zarf-host/zarf-host/host/template"
+	"github.com/zarf-host/zarf-host/host/validate"
 )
 
 // DeployOptions say what to deploy and how.
@@ -102,6 +103,7 @@ type deployment struct {
 	DeployOptions
 	start time.Time
 
+	validator  *validate.Validator
 	pkg        *Package
 	definition spec.Package // the whole one, namespace override applied
 	selected   []spec.Component
@@ -128,7 +130,10 @@ func (d *deployment) open(ctx context.Context) (err error) {
 	if d.pkg, err = Open(ctx, d.Source, OpenOptions{}); err != nil {
 		return err
 	}
-	if err := validateDefinition(d.pkg); err != nil {
+	if d.validator, err = validate.New(); err != nil {
+		return err
+	}
+	if err := validateDefinition(d.validator, d.pkg); err != nil {
 		return err
 	}
 	integrity := d.pkg.Integrity()
@@ -155,7 +160,7 @@ func (d *deployment) resolve(ctx context.Context) (err error) {
 		return err
 	}
 	d.resolved = config.Resolve(d.Layers...)
-	if err := validateConfig(d.resolved.Config); err != nil {
+	if err := validateConfig(d.validator, d.resolved.Config); err != nil {
 		return err
 	}
 	if err := d.prompt(ctx); err != nil {

@@ -10,12 +10,8 @@ import (
 
 // validateDefinition checks a package's definition against the schema. Zarf's later checks of an
 // author's mistakes stay out: this package was built, and what runs must stay removable.
-func validateDefinition(p *Package) error {
-	v, err := validate.New()
-	if err != nil {
-		return err
-	}
-	result := v.File(bundle.DefinitionPath, p.DefinitionYAML(), validate.Options{})
+func validateDefinition(v *validate.Validator, p *Package) error {
+	result := v.File(bundle.DefinitionPath, p.DefinitionYAML(), validate.Options{Built: true})
 	if faults := result.Errors(); len(faults) > 0 {
 		invalid := &InvalidError{What: fmt.Sprintf("the definition of package %q", p.Source())}
 		for _, f := range faults {
@@ -27,11 +23,7 @@ func validateDefinition(p *Package) error {
 }
 
 // validateConfig checks what was supplied before anything uses it. No value gets into the error.
-func validateConfig(c state.DeployConfig) error {
-	v, err := validate.New()
-	if err != nil {
-		return err
-	}
+func validateConfig(v *validate.Validator, c state.DeployConfig) error {
 	if err := v.DeployConfig(c); err != nil {
 		return fmt.Errorf("checking the configuration: %w", err)
 	}
