@@ -9,7 +9,7 @@
 //	 1 open      source → bundle        verify checksums, compute the digest
 //	 2 validate  validate               the definition against the CUE schema
 //	 3 select    selection              components, namespace override
-//	 4 resolve   config, template       what was supplied → DeployConfig, variables
+//	 4 resolve   config, value, template what was supplied → DeployConfig, values, variables
 //	 5 observe   cluster, chart         record, releases, live objects; render what is wanted
 //	 6 plan      plan                   facts → Plan
 //	 7 preflight host                   what cannot work is refused by name
@@ -27,7 +27,7 @@
 //	      host → effects → formats → words
 //
 //	words      spec state event object                    types; the standard library only
-//	decisions  config plan hook template selection        same input, same output; no context, clock or files
+//	decisions  config plan hook template selection value  same input, same output; no context, clock or files
 //	formats    bundle definition validate                 bytes ↔ words
 //	effects    cluster chart action source wait wasm      each knows one outside thing; none knows another
 //	execution  apply                                      a plan, step by step, through interfaces of its own
