@@ -50,6 +50,10 @@ func (a asker) ask(ctx context.Context, name hook.Name, p plan.Plan, result *hoo
 		if ctx.Err() != nil {
 			return hook.Outcome{}, context.Cause(ctx)
 		}
+		if err == nil {
+			// A misspelt name must not let go what the plugin believes to be safe.
+			_, _, err = p.WithKept(keeps(plugin.Name(), response.Keep)...)
+		}
 		answers = append(answers, hook.Answer{Plugin: plugin.Name(), Response: response, Err: err})
 	}
 	return hook.Fold(point, answers), nil
@@ -84,25 +88,27 @@ func (a asker) decide(ctx context.Context, p plan.Plan, first hook.Name) (plan.P
 		if outcome.Verdict == hook.Deny {
 			continue
 		}
-		if p, _, err = p.WithKept(keeps(outcome)...); err != nil {
-			return p, outcomes, fmt.Errorf("folding what plugins keep into the plan: %w", err)
+		for _, k := range outcome.Keep {
+			if p, _, err = p.WithKept(keeps(k.Plugin, []hook.Keep{k.Keep})...); err != nil {
+				return p, outcomes, fmt.Errorf("folding what plugins keep into the plan: %w", err)
+			}
 		}
 	}
 	return p, outcomes, nil
 }
 
-// keeps translates what plugins keep into the plan's words.
-func keeps(o hook.Outcome) []plan.Keep {
+// keeps translates what a plugin keeps into the plan's words.
+func keeps(plugin string, keep []hook.Keep) []plan.Keep {
 	var out []plan.Keep
-	for _, k := range o.Keep {
-		keep := plan.Keep{Component: k.Component, By: fmt.Sprintf("plugin %q", k.Plugin), Reason: k.Reason}
+	for _, k := range keep {
+		in := plan.Keep{Component: k.Component, By: fmt.Sprintf("plugin %q", plugin), Reason: k.Reason}
 		if k.Object != nil {
-			keep.Object = &object.Ref{APIVersion: k.Object.APIVersion, Kind: k.Object.Kind, Namespace: k.Object.Namespace, Name: k.Object.Name}
+			in.Object = &object.Ref{APIVersion: k.Object.APIVersion, Kind: k.Object.Kind, Namespace: k.Object.Namespace, Name: k.Object.Name}
 		}
 		if k.Chart != "" {
-			keep.Release = parseRelease(k.Chart)
+			in.Release = parseRelease(k.Chart)
 		}
-		out = append(out, keep)
+		out = append(out, in)
 	}
 	return out
 }
