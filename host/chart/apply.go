@@ -145,6 +145,13 @@ func (a *applying) prepare(ctx context.Context) error {
 	if a.earlier, err = objectsSince(stored, a.history.since()); err != nil {
 		return err
 	}
+	ch, err := a.w.load()
+	if err != nil {
+		return err
+	}
+	if asksForAPIs(ch) {
+		a.c.refreshAPIs() // an action of the package may have brought some since
+	}
 	rendered, err := a.c.render(ctx, a.w)
 	if err != nil {
 		return fmt.Errorf("rendering it: %w", err)

@@ -1,11 +1,14 @@
 package chart
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
+	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -154,4 +157,11 @@ func (c *Client) refreshAPIs() {
 	c.caps = nil
 	c.mu.Unlock()
 	c.getter.mapper.Reset()
+}
+
+// asksForAPIs reports whether a chart's templates look at what the server offers.
+func asksForAPIs(ch *helmchart.Chart) bool {
+	return slices.ContainsFunc(ch.Templates, func(f *helmchart.File) bool {
+		return bytes.Contains(f.Data, []byte(".Capabilities"))
+	}) || slices.ContainsFunc(ch.Dependencies(), asksForAPIs)
 }

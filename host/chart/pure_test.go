@@ -388,6 +388,18 @@ func TestRenderOffline(t *testing.T) {
 	}
 }
 
+func TestAsksForAPIs(t *testing.T) {
+	for text, want := range map[string]bool{"{{ .Capabilities.APIVersions }}": true, "{{ .Values.x }}": false} {
+		ch, err := Wanted{Archive: archive(t, "1.0.0", map[string]string{"charts/sub/Chart.yaml": "apiVersion: v2\nname: sub\nversion: 1.0.0\n", "charts/sub/templates/a.yaml": text})}.load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := asksForAPIs(ch); got != want {
+			t.Errorf("%s: got %t", text, got)
+		}
+	}
+}
+
 func TestRenderFindsWhatDiffers(t *testing.T) {
 	n := 0
 	w := Wanted{

@@ -60,9 +60,12 @@ func (k *kubeClient) put(info, base *resource.Info) (outcome, error) {
 		return outcomeNone, fmt.Errorf("reading %s: %w", ref, err)
 	}
 	if base == nil {
-		created, err := k.create(info, target, false)
-		if created || err != nil && !apierrors.IsAlreadyExists(err) {
-			return outcomeCreated, err
+		_, err := k.create(info, target, false)
+		if err == nil {
+			return outcomeCreated, nil
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return outcomeNone, err
 		}
 	}
 	live, err := k.get(info)
