@@ -32,13 +32,18 @@ func underLease(ctx context.Context, c Common, conn *cluster.Cluster, name strin
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		select {
-		case <-lease.Lost():
-			conn.CutAll(apply.ErrLeaseLost.Error())
-			cancel(apply.ErrLeaseLost)
-		case <-ctx.Done():
-			conn.Cut("the operation was cancelled")
-		case <-ended:
+		for done := ctx.Done(); ; {
+			select {
+			case <-lease.Lost():
+				conn.CutAll(apply.ErrLeaseLost.Error())
+				cancel(apply.ErrLeaseLost)
+				return
+			case <-done:
+				conn.Cut("the operation was cancelled")
+				done = nil // the lease can still be lost while the outcome is written down
+			case <-ended:
+				return
+			}
 		}
 	}()
 	result, err := do(work)
