@@ -21,6 +21,8 @@ type Options struct {
 	// MemoryBytes is how much content is kept from the first pass, so that reading small files
 	// needs no second one. Default 32 MiB.
 	MemoryBytes int64
+	// Concurrency is how many files of a Remote are fetched at once. Default 6.
+	Concurrency int
 }
 
 // File is a file of a package, as it was when the package was opened.
@@ -32,7 +34,7 @@ type File struct {
 
 // Bundle is an opened package. Its methods may be used by several goroutines at once. Close it.
 type Bundle struct {
-	tree       tree
+	store      store
 	limits     Limits
 	raw        []byte // zarf.yaml
 	definition *spec.Package
@@ -51,9 +53,33 @@ func Open(ctx context.Context, path string, opts Options) (*Bundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening package %q: %w", path, err)
 	}
+	return openFrom(ctx, path, t, limits, opts)
+}
+
+// OpenStream opens an archive that lies elsewhere: open yields it from its start, once for every
+// pass, and its bytes must have the sha256 that is given in hex. name is what errors call it.
+func OpenStream(ctx context.Context, name, sha256 string, open func(context.Context) (io.ReadCloser, error), opts Options) (*Bundle, error) {
+	limits := opts.Limits.withDefaults()
+	if !isSHA256(sha256) {
+		return nil, fmt.Errorf("opening package %q: %q is not a sha256 in hex", name, sha256)
+	}
+	t := &archive{
+		name: name, limits: limits, sum: sha256, close: func() error { return nil },
+		open: func(ctx context.Context) (io.ReadCloser, error) {
+			rc, err := open(ctx)
+			if err != nil {
+				return nil, &sourceError{err}
+			}
+			return rc, nil
+		},
+	}
+	return openFrom(ctx, name, t, limits, opts)
+}
+
+func openFrom(ctx context.Context, name string, t tree, limits Limits, opts Options) (*Bundle, error) {
 	b, err := read(ctx, t, limits, orDefault(opts.MemoryBytes, 32<<20))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening package %q: %w", path, err), t.Close())
+		return nil, errors.Join(fmt.Errorf("opening package %q: %w", name, err), t.Close())
 	}
 	return b, nil
 }
@@ -79,7 +105,9 @@ func openTree(path string, limits Limits) (tree, error) {
 		name:   filepath.Base(path),
 		limits: limits,
 		// Each pass reads through a view of its own, so that passes may run side by side.
-		open:  func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(f, 0, 1<<62)), nil },
+		open: func(context.Context) (io.ReadCloser, error) {
+			return io.NopCloser(io.NewSectionReader(f, 0, 1<<62)), nil
+		},
 		close: f.Close,
 	}, nil
 }
@@ -90,30 +118,35 @@ func read(ctx context.Context, t tree, limits Limits, memory int64) (*Bundle, er
 	if err := t.each(ctx, true, s.file); err != nil {
 		return nil, err
 	}
-	b := &Bundle{tree: t, limits: limits, files: s.files, index: s.index, kept: s.kept, raw: s.kept[DefinitionPath]}
-	if b.raw == nil {
-		return nil, refuse(DefinitionPath, "missing: this is no package")
+	b := &Bundle{store: sequential{t}, limits: limits, files: s.files, index: s.index, kept: s.kept}
+	return b, b.judge()
+}
+
+// judge reads what describes the package and checks everything against it.
+func (b *Bundle) judge() (err error) {
+	if b.raw = b.kept[DefinitionPath]; b.raw == nil {
+		return refuse(DefinitionPath, "missing: this is no package")
 	}
 	pkg, err := definition.Parse(b.raw)
 	if err != nil {
-		return nil, &RefusedError{File: DefinitionPath, Reason: "not a package definition", Err: err}
+		return &RefusedError{File: DefinitionPath, Reason: "not a package definition", Err: err}
 	}
 	b.definition = pkg
 	if err := checkPathNames(pkg); err != nil {
-		return nil, err
+		return err
 	}
-	if b.integrity, err = verify(pkg, b.files, s.kept[ChecksumsPath], limits); err != nil {
-		return nil, err
+	if b.integrity, err = verify(pkg, b.files, b.kept[ChecksumsPath], b.limits); err != nil {
+		return err
 	}
 	b.integrity.Digest, err = packageDigest(pkg, b.files)
 	if err != nil && b.integrity.OK {
-		return nil, &RefusedError{File: DefinitionPath, Reason: "no digest follows from it", Err: err}
+		return &RefusedError{File: DefinitionPath, Reason: "no digest follows from it", Err: err}
 	}
-	return b, nil
+	return nil
 }
 
 // Close frees what the package holds open. It leaves the package as it was found.
-func (b *Bundle) Close() error { return b.tree.Close() }
+func (b *Bundle) Close() error { return b.store.Close() }
 
 // Definition is the package's definition; the caller may change what it gets.
 func (b *Bundle) Definition() spec.Package {

@@ -22,6 +22,9 @@ type Integrity struct {
 	OK bool
 	// Reason says why OK is false.
 	Reason string
+	// OnDemand says that files are fetched, and their bytes verified, when they are read. When the
+	// package was opened, what the registry declares of them was checked in their place.
+	OnDemand bool
 }
 
 // parseChecksums reads the content of checksums.txt: lines of a sha256, one space and a path.

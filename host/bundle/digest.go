@@ -11,13 +11,6 @@ import (
 	"github.com/zarf-host/zarf-host/host/spec"
 )
 
-// The media types of a package that is published to a registry.
-const (
-	manifestMediaType = "application/vnd.oci.image.manifest.v1+json"
-	configMediaType   = "application/vnd.zarf.config.v1+json"
-	layerMediaType    = "application/vnd.zarf.layer.v1.blob"
-)
-
 const annotation = "org.opencontainers.image."
 
 // manifest is an OCI image manifest with the fields, in the order, that Zarf's has.
@@ -57,7 +50,7 @@ func publishManifest(pkg *spec.Package, files []File) ([]byte, error) {
 	}
 	m := manifest{
 		SchemaVersion: 2,
-		MediaType:     manifestMediaType,
+		MediaType:     ManifestMediaType,
 		Config:        descriptor{MediaType: configMediaType, Digest: "sha256:" + hashOf(config), Size: int64(len(config))},
 		Annotations:   annotations(pkg.Metadata),
 	}

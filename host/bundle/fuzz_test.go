@@ -16,7 +16,7 @@ import (
 func bytesTree(data []byte, limits Limits) *archive {
 	return &archive{
 		name: "fuzz.tar", limits: limits, close: func() error { return nil },
-		open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
+		open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
 	}
 }
 

@@ -71,12 +71,15 @@ func (s *scan) keeps(path string, size int64) (bool, error) {
 			return false, refuse(path, "%d bytes, allowed are %d", size, s.limits.ChecksumsBytes)
 		}
 		return true, nil
-	case SBOMPath:
-		return false, nil
 	}
-	if size > keepable || size > s.memory || strings.HasPrefix(path, ImagesDir+"/blobs/") {
+	if size > keepable || size > s.memory || !keepsContent(path) {
 		return false, nil
 	}
 	s.memory -= size
 	return true, nil
+}
+
+// keepsContent reports whether a file may be asked for more than once.
+func keepsContent(path string) bool {
+	return path != SBOMPath && !strings.HasPrefix(path, ImagesDir+"/blobs/")
 }

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -89,8 +90,10 @@ func openSplit(path string, limits Limits) (*archive, error) {
 		name:   name,
 		limits: limits,
 		sum:    h.Sha256Sum,
-		open:   func() (io.ReadCloser, error) { return &partsReader{part: part, count: h.Count, left: h.Bytes}, nil },
-		close:  func() error { return nil },
+		open: func(context.Context) (io.ReadCloser, error) {
+			return &partsReader{part: part, count: h.Count, left: h.Bytes}, nil
+		},
+		close: func() error { return nil },
 	}, nil
 }
 

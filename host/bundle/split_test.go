@@ -82,7 +82,7 @@ func TestOpenRefusesHostileSplits(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, h, string(data))
-		}, "part000", "the parts together have sha256"},
+		}, "part000", "its sha256 is"},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			header := packagetest.BuildSplit(t, t.TempDir(), plainDefinition, plainFiles, 300)

@@ -25,14 +25,14 @@ type archive struct {
 	name   string
 	limits Limits
 	sum    string // what the archive's bytes must hash to, if anything declares it
-	open   func() (io.ReadCloser, error)
+	open   func(context.Context) (io.ReadCloser, error)
 	close  func() error
 }
 
 func (a *archive) Close() error { return a.close() }
 
 func (a *archive) each(ctx context.Context, complete bool, fn func(string, int64, io.Reader) error) error {
-	src, err := a.open()
+	src, err := a.open(ctx)
 	if err != nil {
 		return err
 	}

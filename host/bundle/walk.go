@@ -35,43 +35,14 @@ func (b *Bundle) Walk(ctx context.Context, want func(path string) bool, fn func(
 		}
 		return nil
 	}
-	return b.walkTree(ctx, wanted, fn)
-}
-
-// walkTree is the second pass. It ends with the last wanted file.
-func (b *Bundle) walkTree(ctx context.Context, wanted []File, fn func(f File, r io.Reader) error) error {
-	missing := make(map[string]File, len(wanted))
-	for _, f := range wanted {
-		missing[f.Path] = f
-	}
-	err := b.tree.each(ctx, false, func(path string, _ int64, r io.Reader) error {
-		f, ok := missing[path]
-		if !ok {
-			return nil
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		delete(missing, path)
+	return b.store.walk(ctx, wanted, func(f File, r io.Reader) error {
 		verified := &verifiedReader{r: r, want: f, sum: sha256.New()}
 		if err := fn(f, verified); err != nil {
 			return err
 		}
-		if _, err := io.Copy(io.Discard, verified); err != nil {
-			return err
-		}
-		if len(missing) == 0 {
-			return errStop
-		}
-		return nil
-	})
-	if err != nil {
+		_, err := io.Copy(io.Discard, verified)
 		return err
-	}
-	for path := range missing {
-		return refuse(path, "is gone since the package was verified")
-	}
-	return nil
+	})
 }
 
 // ReadFile returns the content of one file, which may be up to Limits.ReadBytes large. It is an
