@@ -49,6 +49,8 @@ type DeployOptions struct {
 	// package, configuration and selection are those deployed last.
 	SkipUnchanged bool
 	SkipSame      bool
+	// SkipValuesSchema does not hold the values against the package's schema.
+	SkipValuesSchema bool
 }
 
 // Result is what an operation came to.
@@ -110,6 +112,8 @@ type deployment struct {
 	resolved   config.Resolved
 	digest     string // of the resolved configuration
 	variables  *template.Variables
+	templates  *templating
+	settable   template.Settable // by actions of the selected components
 	contents   map[string]content
 	wanted     []release
 
@@ -183,10 +187,14 @@ func (d *deployment) resolve(ctx context.Context) (err error) {
 	if d.variables, err = template.Resolve(d.definition, d.resolved.Config.SetVariables); err != nil {
 		return fmt.Errorf("resolving variables: %w", err)
 	}
+	if err := d.resolveValues(ctx); err != nil {
+		return err
+	}
+	d.settable = settable(d.selected)
 	d.contents = map[string]content{}
 	build := d.builder()
 	for _, c := range d.selected {
-		has, err := readContent(ctx, d.pkg.bundle, c.Name)
+		has, err := readContent(ctx, d.pkg.bundle, c)
 		if err != nil {
 			return err
 		}
@@ -235,7 +243,7 @@ func (d *deployment) prompt(ctx context.Context) error {
 
 func (d *deployment) builder() *builder {
 	return &builder{
-		pkg: d.definition, name: d.definition.Metadata.Name, variables: d.variables,
+		pkg: d.definition, name: d.definition.Metadata.Name, templates: d.templates,
 		config: d.resolved.Config, loader: os.ReadFile, start: d.start, common: d.Common, takeOver: d.TakeOwnership,
 	}
 }
@@ -287,9 +295,8 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 	if err := o.recorded(ctx, facts.Record); err != nil {
 		return plan.Plan{}, err
 	}
-	set := settable(d.selected)
 	for _, r := range d.wanted {
-		if err := o.wanted(ctx, r, set); err != nil {
+		if err := o.wanted(ctx, r, d.settable); err != nil {
 			return plan.Plan{}, err
 		}
 	}
@@ -357,6 +364,7 @@ func (d *deployment) asker() asker {
 	}
 	for name, on := range map[string]bool{
 		"connected": d.Connected, "allow-data-loss": d.AllowDataLoss, "take-ownership": d.TakeOwnership, "dry-run": d.DryRun,
+		"skip-values-schema-validation": d.SkipValuesSchema,
 	} {
 		if on {
 			flags[name] = "true"
@@ -421,11 +429,14 @@ func (d *deployment) recover(ctx context.Context, p plan.Plan) error {
 		return nil
 	}
 	r := &recorder{records: d.conn.Records(), current: d.record, version: d.cliVersion()}
-	err := recoverReleases(ctx, d.charts, p, d.record.Own, d.Common, func(rel object.Release, revision int) error {
-		next := r.current.Record
-		next.Own = next.Own.SetRevision(rel, revision)
-		return r.Save(ctx, next)
-	})
+	err := recovery{
+		client: d.charts, plan: p, own: d.record.Own, common: d.Common,
+		save: func(ctx context.Context, change func(*state.Record)) error {
+			next := r.current.Record
+			change(&next)
+			return r.Save(ctx, next)
+		},
+	}.run(ctx)
 	d.record = r.current
 	return err
 }

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -103,9 +102,9 @@ func (o *observer) recorded(ctx context.Context, record *state.Package) error {
 	return nil
 }
 
-// wanted renders a release and adds it to the facts. settable are the variables that actions of the
+// wanted renders a release and adds it to the facts. settable is what actions of the
 // package may set before it is installed.
-func (o *observer) wanted(ctx context.Context, r release, settable map[string]bool) error {
+func (o *observer) wanted(ctx context.Context, r release, settable template.Settable) error {
 	history, err := o.release(ctx, r.Release)
 	if err != nil {
 		return err
@@ -117,7 +116,7 @@ func (o *observer) wanted(ctx context.Context, r release, settable map[string]bo
 		rendered, err = o.client.Render(ctx, wants)
 	}
 	switch {
-	case err != nil && len(settable) > 0 && ctx.Err() == nil:
+	case err != nil && !settable.Empty() && ctx.Err() == nil:
 		// A template may need what an action is going to set; apply renders again and knows.
 		w.CannotRender = err.Error()
 	case err != nil:
@@ -128,6 +127,9 @@ func (o *observer) wanted(ctx context.Context, r release, settable map[string]bo
 			w.Version = rendered.ChartVersion
 		}
 		known := map[string]bool{}
+		for _, why := range r.unsettled(settable) {
+			known[why] = true
+		}
 		for _, d := range rendered.Objects {
 			w.Objects = append(w.Objects, plan.Rendered{Ref: d.Ref, Keep: d.Keep()})
 			o.want(d.Ref)
@@ -145,13 +147,13 @@ func (o *observer) wanted(ctx context.Context, r release, settable map[string]bo
 }
 
 // markers finds what of an object only apply will know, and warns of markers that nobody fills.
-func (o *observer) markers(d chart.Document, settable, known map[string]bool) {
+func (o *observer) markers(d chart.Document, settable template.Settable, known map[string]bool) {
 	if d.KnownAfterApply != "" {
 		known[fmt.Sprintf("%s: %s", d.Ref, d.KnownAfterApply)] = true
 	}
 	for _, marker := range template.New().Unknown(d.Body) {
 		name := strings.TrimPrefix(strings.Trim(marker, "#"), "ZARF_VAR_")
-		if settable[name] {
+		if settable.Variables[name] {
 			known[fmt.Sprintf("%s: variable %s is set by an action", d.Ref, name)] = true
 			continue
 		}
@@ -183,40 +185,12 @@ func (o *observer) look(ctx context.Context) error {
 	return nil
 }
 
-// settable returns the variables that the onDeploy actions of components may set.
-func settable(components []spec.Component) map[string]bool {
-	out := map[string]bool{}
+// settable returns what the onDeploy actions of components may set.
+func settable(components []spec.Component) template.Settable {
+	var actions []spec.Action
 	for _, c := range components {
 		set := c.Actions.OnDeploy
-		for _, a := range slices.Concat(set.Before, set.After, set.OnSuccess) {
-			if a.SetVariable != "" {
-				out[strings.ToUpper(a.SetVariable)] = true
-			}
-			for _, v := range a.SetVariables {
-				out[strings.ToUpper(v.Name)] = true
-			}
-		}
+		actions = slices.Concat(actions, set.Before, set.After, set.OnSuccess)
 	}
-	return out
-}
-
-// recover puts right what interrupted runs of ours left, as the plan says. It needs the lease.
-func recoverReleases(ctx context.Context, client *chart.Client, p plan.Plan, own state.Own, c Common,
-	onRevision func(object.Release, int) error) error {
-	var keep []object.Ref
-	for _, r := range p.Releases {
-		keep = append(keep, slices.Concat(r.Added, r.Changed)...)
-	}
-	var errs []error
-	for _, r := range p.Recovery {
-		c.say(0, "recover", fmt.Sprintf("release %s was left %s by an interrupted operation: %s", r.Release, r.Status, r.Action))
-		_, err := client.Recover(ctx, r.Release, chart.RecoverOptions{
-			Recorded: own.Revision(r.Release), Keep: keep, Timeout: c.Timeout,
-			OnRevision: func(revision int) error { return onRevision(r.Release, revision) },
-		})
-		if err != nil {
-			errs = append(errs, fmt.Errorf("recovering release %s: %w", r.Release, err))
-		}
-	}
-	return errors.Join(errs...)
+	return template.SettableBy(actions)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/spec"
 	"github.com/zarf-host/zarf-host/host/state"
 	"github.com/zarf-host/zarf-host/host/template"
+	"github.com/zarf-host/zarf-host/host/value"
 )
 
 // RemoveOptions say what to remove.
@@ -49,6 +50,9 @@ func Remove(ctx context.Context, o RemoveOptions) (Result, error) {
 	if err := r.connect(ctx); err != nil {
 		return Result{}, err
 	}
+	if r.over {
+		return Result{Recorded: true}, nil
+	}
 	result, err := r.decide(ctx, "")
 	if err != nil || o.DryRun {
 		return result, err
@@ -60,7 +64,8 @@ func Remove(ctx context.Context, o RemoveOptions) (Result, error) {
 type removal struct {
 	RemoveOptions
 	name     string
-	digest   string       // of the configuration
+	digest   string // of the configuration
+	values   map[string]any
 	given    spec.Package // the definition of a package file, if one was given
 	fromFile bool
 	source   string
@@ -69,6 +74,7 @@ type removal struct {
 	charts   *chart.Client
 	record   cluster.Record
 	selected []string
+	over     bool // an earlier removal had come to its end, but for the lease
 }
 
 // identify finds out which package is meant: a file that exists is opened, anything else is a name.
@@ -76,6 +82,7 @@ func (r *removal) identify(ctx context.Context) (err error) {
 	if r.digest, err = r.RemoveConfig.Digest(); err != nil {
 		return fmt.Errorf("computing the digest of the configuration: %w", err)
 	}
+	r.values = value.Merge(nil, r.Values)
 	if isName(r.Target) {
 		r.name = r.Target
 		return nil
@@ -92,7 +99,19 @@ func (r *removal) identify(ctx context.Context) (err error) {
 		}
 	}
 	r.name = r.given.Metadata.Name
+	own, err := readValues(ctx, pkg.bundle)
+	if err != nil {
+		return err
+	}
+	r.values = value.Merge(own.defaults, r.Values)
 	return nil
+}
+
+// templating is what onRemove actions are templated with. As in Zarf, they see no variables of the
+// package: the record has none. Its values are those of a package file, if one was given, and what
+// was supplied to the removal.
+func (r *removal) templating() *templating {
+	return &templating{variables: template.New(), values: r.values}
 }
 
 // isName reports whether a target is a package's name rather than a package: not the path of
@@ -124,7 +143,7 @@ func (r *removal) connect(ctx context.Context) (err error) {
 		return err
 	}
 	if err := r.read(ctx); err != nil {
-		return err
+		return r.finished(ctx, err)
 	}
 	return r.choose(recordedComponents(r.record.Package))
 }
@@ -136,6 +155,37 @@ func (r *removal) read(ctx context.Context) (err error) {
 	if !r.record.Exists {
 		return &NotDeployedError{Name: r.name, Namespace: r.NamespaceOverride}
 	}
+	return nil
+}
+
+// finished looks whether a package that is not deployed was removed by a run that did not live to let
+// go of the lease. That removal is then brought to its end, which is all that was asked for.
+func (r *removal) finished(ctx context.Context, missing error) error {
+	var none *NotDeployedError
+	if !errors.As(missing, &none) || r.DryRun {
+		return missing
+	}
+	name := state.SecretName(r.name, r.NamespaceOverride)
+	left, err := r.conn.Holding(ctx, name)
+	if err != nil || left.Holder == "" || left.Live {
+		return missing // also where leases may not be read: there is nothing to remove
+	}
+	lease, err := r.conn.Acquire(ctx, name, cluster.LeaseOptions{Timeout: r.LockTimeout, Sink: r.Sink})
+	if err != nil {
+		return err
+	}
+	now := r.read(ctx)
+	if err := lease.Release(ctx); err != nil {
+		return err
+	}
+	switch {
+	case now == nil: // somebody deployed it meanwhile
+		return r.choose(recordedComponents(r.record.Package))
+	case !errors.As(now, &none):
+		return now
+	}
+	r.say(event.Info, "remove", fmt.Sprintf("package %q was removed by an interrupted run, which only had to let go of its lease", r.name))
+	r.over = true
 	return nil
 }
 
@@ -159,16 +209,27 @@ func (r *removal) choose(components []spec.Component) error {
 		return fmt.Errorf("selecting components: %w", err)
 	}
 	r.selected = names(selection.Chosen(choices))
-	var problems []string
+	var found []string
+	var chosen []spec.Component
+	var actions []spec.Action
 	for _, c := range selection.Chosen(choices) {
 		if given := slices.IndexFunc(r.given.Components, func(g spec.Component) bool { return g.Name == c.Name }); given >= 0 {
 			c = r.given.Components[given]
 		}
-		if err := action.Preflight(c, "onRemove", c.Actions.OnRemove, false); err != nil {
-			problems = append(problems, err.Error())
-		}
+		chosen = append(chosen, c)
+		set := c.Actions.OnRemove
+		actions = slices.Concat(actions, set.Before, set.After, set.OnSuccess)
 	}
-	return preflightError(problems)
+	settable := template.SettableBy(actions)
+	for _, c := range chosen {
+		if err := action.Preflight(c, "onRemove", c.Actions.OnRemove); err != nil {
+			found = append(found, err.Error())
+		}
+		p := problems{component: c.Name, settable: settable}
+		p.actions("onRemove", r.templating().action(c), c.Actions.OnRemove)
+		found = append(found, p.found...)
+	}
+	return preflightError(found)
 }
 
 func (r *removal) observe(ctx context.Context) (plan.Plan, error) {
@@ -197,6 +258,7 @@ func (r *removal) observe(ctx context.Context) (plan.Plan, error) {
 		return plan.Plan{}, err
 	}
 	facts.Recovery = nil // what was interrupted needs no repair before it goes
+	facts.Recovery = nil // an uninstall takes a release however it was left
 	p := plan.ForRemove(facts)
 	p.NeedsCluster = true
 	return p, nil
@@ -282,8 +344,7 @@ func (r *removal) order(p plan.Plan) apply.Removal {
 
 func (r *removal) engine(p plan.Plan, rec *recorder) apply.Engine {
 	e := apply.Engine{
-		// As in Zarf, onRemove actions see no variables of the package: the record has none.
-		Steps: &steps{common: r.Common, variables: template.New(), loader: os.ReadFile, values: map[string]any{}, conn: r.conn},
+		Steps: &steps{common: r.Common, templates: r.templating(), loader: os.ReadFile, conn: r.conn},
 		Sink:  r.Sink, Now: r.Now,
 	}
 	if rec == nil {

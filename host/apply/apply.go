@@ -33,9 +33,10 @@ type Releases interface {
 	// Install installs or upgrades a release as the step says. It calls onRevision with the number
 	// of the revision that it is about to create, before it writes anything.
 	Install(ctx context.Context, step plan.Release, onRevision func(int) error) (Installed, error)
-	// Uninstall removes a release but leaves the objects in keep alive. It calls beforeDelete with
-	// all objects that it will leave, before it deletes anything.
-	Uninstall(ctx context.Context, step plan.PruneRelease, keep []object.Ref, beforeDelete func([]object.Ref) error) (Uninstalled, error)
+	// Uninstall removes a release but leaves the objects in keep alive. Before it deletes anything
+	// it calls beforeDelete with all objects that it will leave, and the newest revision, which is
+	// the one that an interruption would leave.
+	Uninstall(ctx context.Context, step plan.PruneRelease, keep []object.Ref, beforeDelete func(kept []object.Ref, revision int) error) (Uninstalled, error)
 	// Close writes the status of a release whose installation was cut off by a cancellation.
 	Close(ctx context.Context, release object.Release) error
 }
@@ -100,12 +101,39 @@ type run struct {
 	plan   plan.Plan
 	record state.Record
 	result Result
-	// parent is the operation's context; cancelled since is when it was first seen done.
-	since time.Time
+	// books is for writing down what became of the work: it lives on for a while when the
+	// operation's context is done.
+	books context.Context
+}
+
+// begin starts an operation. The caller calls end when it is over.
+func (e Engine) begin(ctx context.Context, p plan.Plan, record state.Record) (r *run, end func()) {
+	books, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(cancelBudget)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-books.Done():
+		}
+	})
+	r = &run{Engine: e, plan: p, record: record, books: books}
+	r.result.Record = record
+	return r, func() { stop(); cancel() }
 }
 
 func (r *run) say(level event.Level, step, component, format string, args ...any) {
 	r.Sink.Emit(event.Event{Level: level, Step: step, Component: component, Message: fmt.Sprintf(format, args...)})
+}
+
+// note records what became of some work, also when the operation was cancelled meanwhile: what was
+// done was done. After the lease was lost it is the successor's to say.
+func (r *run) note(ctx context.Context, change func(*state.Record)) error {
+	if leaseLost(ctx) {
+		return context.Cause(ctx)
+	}
+	return r.save(r.books, change)
 }
 
 // save writes a changed package record.
@@ -121,18 +149,6 @@ func (r *run) save(ctx context.Context, change func(*state.Record)) error {
 	r.record = next
 	r.result.Record = next
 	return nil
-}
-
-// bookkeeping returns the context in which an outcome is recorded: the operation's own while that
-// lives, else one that ends when the budget after a cancellation is used up.
-func (r *run) bookkeeping(ctx context.Context) (context.Context, context.CancelFunc) {
-	if ctx.Err() == nil {
-		return ctx, func() {}
-	}
-	if r.since.IsZero() {
-		r.since = time.Now()
-	}
-	return context.WithDeadline(context.WithoutCancel(ctx), r.since.Add(cancelBudget))
 }
 
 // outcome says how an attempt that ended with err is recorded.
@@ -159,10 +175,8 @@ func (r *run) failure(ctx context.Context, component spec.Component, set spec.Ac
 		return err
 	}
 	how := outcome(ctx, err)
-	late, cancel := r.bookkeeping(ctx)
-	defer cancel()
 	record := func() error {
-		return r.save(late, func(s *state.Record) {
+		return r.note(ctx, func(s *state.Record) {
 			s.Package = s.Package.FinishComponent(component.Name, how, r.Now(), was)
 		})
 	}
@@ -170,7 +184,7 @@ func (r *run) failure(ctx context.Context, component spec.Component, set spec.Ac
 		if len(set.OnFailure) == 0 {
 			return
 		}
-		if failed := r.Steps.Run(late, component, set, set.OnFailure); failed != nil {
+		if failed := r.Steps.Run(r.books, component, set, set.OnFailure); failed != nil {
 			r.say(event.Warn, "action", component.Name, "onFailure of component %q failed too: %v", component.Name, failed)
 		}
 	}
@@ -189,13 +203,16 @@ func (r *run) finish(ctx context.Context, err error, config *state.DeployConfig)
 	if leaseLost(ctx) {
 		return err
 	}
-	late, cancel := r.bookkeeping(ctx)
-	defer cancel()
-	saved := r.save(late, func(s *state.Record) {
-		s.Package = s.Package.Finish(r.result.Outcome, r.Now(), config)
-	})
-	if err == nil && saved != nil {
-		r.result.Outcome = state.Failed
+	record := func(how state.EventOutcome) error {
+		r.result.Outcome = how
+		return r.note(ctx, func(s *state.Record) { s.Package = s.Package.Finish(how, r.Now(), config) })
+	}
+	saved := record(r.result.Outcome)
+	if err == nil && saved != nil && !leaseLost(ctx) {
+		// A success that is not on record is none; perhaps that can be written.
+		if again := record(state.Failed); again != nil {
+			r.say(event.Warn, "record", "", "the attempt stays on record as in progress until the next one closes it: %v", again)
+		}
 	}
 	return errors.Join(err, saved)
 }
@@ -234,7 +251,7 @@ func (r *run) tearDown(ctx context.Context, component spec.Component, whole bool
 		return r.Steps.Run(ctx, component, set, set.OnSuccess)
 	}()
 	if err == nil && whole {
-		err = r.save(ctx, func(s *state.Record) { s.Package = s.Package.DropComponent(component.Name) })
+		err = r.note(ctx, func(s *state.Record) { s.Package = s.Package.DropComponent(component.Name) })
 	}
 	if whole {
 		r.result.Components = append(r.result.Components, ComponentResult{Name: component.Name, Outcome: outcome(ctx, err), Pruned: true})
@@ -251,11 +268,14 @@ func (r *run) tearDown(ctx context.Context, component spec.Component, whole bool
 
 func (r *run) uninstall(ctx context.Context, release plan.PruneRelease) error {
 	keep := r.plan.KeptIn(release.Release)
-	done, err := r.Releases.Uninstall(ctx, release, keep, func(kept []object.Ref) error {
-		if len(kept) == 0 {
+	done, err := r.Releases.Uninstall(ctx, release, keep, func(kept []object.Ref, revision int) error {
+		if len(kept) == 0 && r.record.Own.Revision(release.Release) == revision {
 			return nil
 		}
-		return r.save(ctx, func(s *state.Record) { s.Own = s.Own.Keep(release.Release, kept...) })
+		return r.save(ctx, func(s *state.Record) {
+			// Only a revision that is recorded may be recovered: Zarf may have made this one.
+			s.Own = s.Own.SetRevision(release.Release, revision).Keep(release.Release, kept...)
+		})
 	})
 	r.result.Releases = append(r.result.Releases, ReleaseResult{
 		Release: release.Release, Component: release.Component, Outcome: outcome(ctx, err), Pruned: true,
@@ -267,7 +287,7 @@ func (r *run) uninstall(ctx context.Context, release plan.PruneRelease) error {
 		r.say(event.Warn, "prune", release.Component, "release %s is gone already", release.Release)
 	}
 	r.result.Kept = append(r.result.Kept, done.Kept...)
-	return r.save(ctx, func(s *state.Record) {
+	return r.note(ctx, func(s *state.Record) {
 		s.Package = s.Package.DropChart(release.Component, release.Release)
 		s.Own = s.Own.DropChart(release.Release)
 	})

@@ -32,9 +32,9 @@ type Deployment struct {
 // Deploy carries a deployment out, component by component, and then prunes what its plan lists. The
 // result says what was done also when there is an error.
 func (e Engine) Deploy(ctx context.Context, d Deployment) (Result, error) {
-	r := &run{Engine: e, plan: d.Plan, record: d.Record}
-	r.result.Record = d.Record
-	if err := r.save(ctx, func(s *state.Record) {
+	r, end := e.begin(ctx, d.Plan, d.Record)
+	defer end()
+	if err := r.note(ctx, func(s *state.Record) {
 		s.Package = s.Package.Define(d.Definition, d.Selected...)
 		s.Package = s.Package.Begin(d.Event)
 	}); err != nil {
@@ -85,7 +85,7 @@ func (r *run) component(ctx context.Context, component spec.Component, skipUncha
 		err = r.install(ctx, component, steps, skipUnchanged)
 	}
 	if err == nil {
-		err = r.save(ctx, func(s *state.Record) {
+		err = r.note(ctx, func(s *state.Record) {
 			s.Package = s.Package.FinishComponent(component.Name, state.Succeeded, r.Now(), was)
 		})
 	}
@@ -144,10 +144,8 @@ func (r *run) release(ctx context.Context, component spec.Component, step plan.R
 	if leaseLost(ctx) {
 		return err
 	}
-	late, cancel := r.bookkeeping(ctx)
-	defer cancel()
 	if how == state.Cancelled {
-		if closed := r.Releases.Close(late, step.Release); closed != nil {
+		if closed := r.Releases.Close(r.books, step.Release); closed != nil {
 			err = errors.Join(err, fmt.Errorf("recording that release %s was cancelled: %w", step.Release, closed))
 		}
 	}
@@ -155,7 +153,7 @@ func (r *run) release(ctx context.Context, component spec.Component, step plan.R
 	if err != nil {
 		chart.Status = state.StatusFailed
 	}
-	saved := r.save(late, func(s *state.Record) { s.Package = s.Package.SetChart(component.Name, chart) })
+	saved := r.note(ctx, func(s *state.Record) { s.Package = s.Package.SetChart(component.Name, chart) })
 	return errors.Join(err, saved)
 }
 

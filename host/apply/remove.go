@@ -21,20 +21,29 @@ type Removal struct {
 // Remove carries a removal out, last deployed component first. Each component leaves the record when
 // it is gone, and the record goes with the last one, so that a repeat continues where this stopped.
 func (e Engine) Remove(ctx context.Context, m Removal) (Result, error) {
-	r := &run{Engine: e, plan: m.Plan, record: m.Record}
-	r.result.Record = m.Record
-	if err := r.save(ctx, func(s *state.Record) { s.Package = s.Package.Begin(m.Event) }); err != nil {
+	r, end := e.begin(ctx, m.Plan, m.Record)
+	defer end()
+	if err := r.note(ctx, func(s *state.Record) { s.Package = s.Package.Begin(m.Event) }); err != nil {
 		r.result.Outcome = outcome(ctx, err)
 		return r.result, err
 	}
 	err := r.removals(ctx, m)
 	if err == nil && r.Recorder != nil && len(r.record.Package.DeployedComponents) == 0 {
-		err = r.Recorder.Delete(ctx)
-		r.result.Outcome = outcome(ctx, err)
-		return r.result, err
+		if err = r.forget(ctx); err == nil {
+			r.result.Outcome = state.Succeeded
+			return r.result, nil
+		}
 	}
 	err = r.finish(ctx, err, nil)
 	return r.result, err
+}
+
+// forget deletes the record, when nothing of the package is left.
+func (r *run) forget(ctx context.Context) error {
+	if leaseLost(ctx) {
+		return context.Cause(ctx)
+	}
+	return r.Recorder.Delete(r.books)
 }
 
 func (r *run) removals(ctx context.Context, m Removal) error {

@@ -164,6 +164,10 @@ func acquire(ctx context.Context, client leases, name string, options LeaseOptio
 				}
 			}
 		}
+		if err != nil && ctx.Err() != nil {
+			giveBack(ctx, client, name, self, timing)
+			return nil, fmt.Errorf("taking lease %q: %w", name, err)
+		}
 		if err != nil {
 			if faults++; faults > maxFaults || !passing(err) {
 				return nil, fmt.Errorf("taking lease %q: %w", name, err)
@@ -178,6 +182,20 @@ func acquire(ctx context.Context, client leases, name string, options LeaseOptio
 			return nil, fmt.Errorf("waiting for lease %q: %w", name, err)
 		}
 	}
+}
+
+// giveBack deletes a lease that an attempt may have taken although it was cancelled before the answer
+// came. Where that fails the lease runs out by itself.
+func giveBack(ctx context.Context, client leases, name string, self process, timing timing) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timing.request)
+	defer cancel()
+	lease, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil || holder(lease) != self.String() {
+		return
+	}
+	_ = client.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
+		UID: &lease.UID, ResourceVersion: &lease.ResourceVersion,
+	}})
 }
 
 // take writes ourselves into a lease: a new one where there is none.
