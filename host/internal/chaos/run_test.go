@@ -168,11 +168,16 @@ type reference struct {
 
 func (r reference) count() int { return len(r.requests) }
 
-// at names a request of the operation.
+// at names a request of the operation by its number, method and kind of object.
 func (r reference) at(n int) string {
 	q := r.requests[n-1]
-	path := q.Path[strings.LastIndex(strings.TrimSuffix(q.Path, "/"), "/")+1:]
-	return fmt.Sprintf("%s-%d-%s-%s", r.name, n, q.Method, path)
+	kind := "namespaces"
+	if _, inside, ok := strings.Cut(q.Path, "/namespaces/"); ok {
+		if segments := strings.Split(inside, "/"); len(segments) > 1 {
+			kind = segments[1]
+		}
+	}
+	return fmt.Sprintf("%02d-%s-%s", n, q.Method, kind)
 }
 
 func undisturbed(t *testing.T, cluster *testcluster.Cluster, op operation) reference {
