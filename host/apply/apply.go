@@ -136,10 +136,14 @@ func (r *run) note(ctx context.Context, change func(*state.Record)) error {
 	return r.save(r.books, change)
 }
 
-// save writes a changed package record.
+// save writes a changed package record, unless ctx is over: what is not to be begun any more needs no
+// record.
 func (r *run) save(ctx context.Context, change func(*state.Record)) error {
 	if r.Recorder == nil {
 		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	next := r.record
 	change(&next)
