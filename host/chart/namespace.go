@@ -1,15 +1,19 @@
 package chart
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/zarf-host/zarf-host/host/event"
 )
@@ -17,31 +21,57 @@ import (
 // ensureNamespaces creates the namespaces that a release needs and that do not exist. One that
 // exists is left as it is, unless the release takes over what it finds.
 func (c *Client) ensureNamespaces(ctx context.Context, w Wanted, needed postRendered) error {
-	client := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	for _, name := range needed.namespaceNames() {
-		want := needed.namespaces[name]
-		live, err := client.Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			_, err = client.Create(ctx, want, metav1.CreateOptions{FieldManager: fieldManager})
-			if err == nil {
-				c.emit(event.Info, w.Release, "created namespace %q", name)
-				continue
-			}
-			if apierrors.IsAlreadyExists(err) {
-				continue
-			}
-			return fmt.Errorf("creating namespace %q: %w", name, err)
+		if err := c.ensureNamespace(ctx, w, needed.namespaces[name]); err != nil {
+			return err
 		}
-		switch {
-		case err != nil:
-			return fmt.Errorf("reading namespace %q: %w", name, err)
-		case live.GetDeletionTimestamp() != nil:
-			return fmt.Errorf("namespace %q is being deleted: wait until it is gone, then deploy again", name)
-		case w.TakeOwnership:
-			if err := c.adoptNamespace(ctx, w, want); err != nil {
+		for _, secret := range w.Secrets {
+			if err := c.ensureSecret(ctx, name, secret); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+func (c *Client) ensureNamespace(ctx context.Context, w Wanted, want *unstructured.Unstructured) error {
+	client := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	name := want.GetName()
+	live, err := client.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = client.Create(ctx, want, metav1.CreateOptions{FieldManager: fieldManager})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating namespace %q: %w", name, err)
+		}
+		if err == nil {
+			c.emit(event.Info, w.Release, "created namespace %q", name)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading namespace %q: %w", name, err)
+	case live.GetDeletionTimestamp() != nil:
+		return fmt.Errorf("namespace %q is being deleted: wait until it is gone, then deploy again", name)
+	case w.TakeOwnership:
+		return c.adoptNamespace(ctx, w, want)
+	}
+	return nil
+}
+
+// ensureSecret writes a Secret as Zarf does. One that is equal already costs no write.
+func (c *Client) ensureSecret(ctx context.Context, namespace string, s Secret) error {
+	secrets := c.clients.CoreV1().Secrets(namespace)
+	live, err := secrets.Get(ctx, s.Name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading Secret %q in namespace %q: %w", s.Name, namespace, err)
+	}
+	if err == nil && maps.EqualFunc(live.Data, s.Data, bytes.Equal) {
+		return nil
+	}
+	want := corev1ac.Secret(s.Name, namespace).WithType(corev1.SecretType(s.Type)).WithData(s.Data).
+		WithLabels(map[string]string{labelManagedBy: managedByZarf})
+	if _, err := secrets.Apply(ctx, want, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
+		return fmt.Errorf("writing Secret %q in namespace %q: %w", s.Name, namespace, err)
 	}
 	return nil
 }

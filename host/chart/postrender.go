@@ -71,6 +71,9 @@ func postRender(w Wanted, manifest string) (postRendered, error) {
 			}
 			out.need(obj.GetNamespace())
 			w.label(obj)
+			if err := w.Pods.rewrite(obj, w.Release.Namespace); err != nil {
+				return out, fmt.Errorf("%s: %w", p.from(), err)
+			}
 			text, err := yaml.Marshal(obj.Object)
 			if err != nil {
 				return out, fmt.Errorf("writing a %s of %s as YAML: %w", obj.GetKind(), p.from(), withoutBody(err))
@@ -168,11 +171,14 @@ func addLabels(obj *unstructured.Unstructured, add map[string]string) {
 	obj.SetLabels(labels)
 }
 
-// fillHooks fills the text templates of hooks, which Helm 3 hands to no post-renderer. Helm 4's
+// fillHook fills the text templates of a hook and sets the images of its pods: hooks are handed to no post-renderer by Helm 3. Helm 4's
 // releases are stored with filled hooks, so ours are too: an uninstall has no variables any more.
 func (w Wanted) fillHook(manifest string) (string, error) {
-	if !strings.Contains(manifest, "###ZARF_") {
-		return manifest, nil
+	if strings.Contains(manifest, "###ZARF_") {
+		var err error
+		if manifest, err = w.fill(manifest); err != nil {
+			return "", err
+		}
 	}
-	return w.fill(manifest)
+	return w.rewriteHook(manifest)
 }

@@ -39,6 +39,11 @@ type Wanted struct {
 	NamespaceOverride string
 	// IgnoreAgent labels objects zarf.dev/agent=ignore: set in connected mode when an agent runs.
 	IgnoreAgent bool
+	// Pods sets the images of pods; nil leaves them to Zarf's agent, or as they are.
+	Pods *Pods
+	// Secrets are written into every namespace that the release needs, such as the one that pods
+	// pull images with.
+	Secrets []Secret
 	// Fill fills every rendered document and every hook; nil leaves them as they are.
 	Fill Fill
 
@@ -55,6 +60,14 @@ type Wanted struct {
 	// How it is rendered; see After.
 	revision int
 	upgrade  bool
+}
+
+// Secret is a Secret that Zarf keeps in the namespaces of packages. It is not of the release: no
+// uninstall takes it.
+type Secret struct {
+	Name string
+	Type string
+	Data map[string][]byte
 }
 
 // Generated is the chart that carries plain manifests.
