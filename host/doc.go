@@ -26,9 +26,9 @@
 //	cmd → host → apply → decisions → words
 //	      host → effects → formats → words
 //
-//	words      spec state event object                    types; the standard library only
-//	decisions  config plan hook template selection value  same input, same output; no context, clock or files
-//	formats    bundle definition validate                 bytes ↔ words
-//	effects    cluster chart action source wait wasm registry  each knows one outside thing; none knows another
-//	execution  apply                                      a plan, step by step, through interfaces of its own
+//	words      spec state event object                          types; the standard library only
+//	decisions  config plan hook template selection value image  same input, same output; no context, clock or files
+//	formats    bundle definition validate                       bytes ↔ words
+//	effects    cluster chart action source wait wasm registry   each knows one outside thing; none knows another
+//	execution  apply                                            a plan, step by step, through interfaces of its own
 package host
