@@ -151,8 +151,8 @@ func (d *deployment) recordOf(component string) (state.Component, bool) {
 	return d.Record.Component(component)
 }
 
-// unchanged reports whether a component's releases are all unchanged, and nothing else of it needs
-// to be done again.
+// unchanged reports whether a component's releases and images are all there and unchanged, and
+// nothing else of it needs to be done again.
 func (d *deployment) unchanged(c spec.Component) bool {
 	has, _ := d.recordOf(c.Name)
 	set := c.Actions.OnDeploy
@@ -160,7 +160,7 @@ func (d *deployment) unchanged(c spec.Component) bool {
 		len(set.Before)+len(set.After)+len(set.OnSuccess)+len(set.OnFailure) > 0 {
 		return false
 	}
-	releases := 0
+	parts := 0
 	for _, r := range d.p.Releases {
 		if r.Component != c.Name {
 			continue
@@ -168,9 +168,18 @@ func (d *deployment) unchanged(c spec.Component) bool {
 		if r.Action != ReleaseUnchanged {
 			return false
 		}
-		releases++
+		parts++
 	}
-	return releases > 0
+	for _, img := range d.Images {
+		if img.Component != c.Name {
+			continue
+		}
+		if img.Action != ImagePresent {
+			return false
+		}
+		parts++
+	}
+	return parts > 0
 }
 
 func health(c spec.Component) []object.Ref {

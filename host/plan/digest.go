@@ -14,7 +14,7 @@ func begin(op Operation, f Facts) Plan {
 	p := Plan{
 		APIVersion: APIVersion, Kind: Kind, Operation: op,
 		Package: f.Package, Config: f.Config, Recovery: slices.Clone(f.Recovery),
-		Warnings: slices.Clone(f.Warnings), Components: []Component{},
+		Warnings: slices.Clone(f.Warnings), Components: []Component{}, Images: slices.Clone(f.Images),
 		Prune: Prune{Scopes: f.Scopes}, configDigest: f.ConfigDigest,
 	}
 	if f.Record != nil {
@@ -59,6 +59,7 @@ func digest(p Plan) string {
 		Package   Package
 		Steps     []step
 		Releases  []release
+		Images    [][2]string // what ends up under which reference, whether it is there or not
 		Pruned    []PruneRelease
 		Gone      []gone
 		Kept      []Kept
@@ -71,6 +72,9 @@ func digest(p Plan) string {
 	}
 	for _, r := range p.Releases {
 		covered.Releases = append(covered.Releases, release{r.Release, r.Component, r.Action, r.Moved})
+	}
+	for _, img := range p.Images {
+		covered.Images = append(covered.Images, [2]string{img.Target, img.Digest})
 	}
 	for _, o := range p.Prune.Objects {
 		covered.Gone = append(covered.Gone, gone{o.Ref, o.UID, o.Release})

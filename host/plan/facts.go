@@ -20,6 +20,9 @@ type Facts struct {
 	// Lost are the custom resources in the cluster by the CustomResourceDefinition that they go with.
 	Lost map[object.Key][]object.Ref
 
+	// Images are those of the selected components, with what is to be done about each.
+	Images []Image
+
 	Scopes        Scopes
 	AllowDataLoss bool
 	TakeOwnership bool

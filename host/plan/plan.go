@@ -36,6 +36,7 @@ type Plan struct {
 	Recovery       []Recovery    `json:"recovery,omitempty"`
 	Components     []Component   `json:"components"`
 	Releases       []Release     `json:"releases,omitempty"`
+	Images         []Image       `json:"images,omitempty"`
 	Prune          Prune         `json:"prune"`
 	Config         ConfigChanges `json:"config"`
 	Findings       []Finding     `json:"findings,omitempty"`
@@ -124,6 +125,28 @@ type Release struct {
 	Namespaces      []string      `json:"namespaces,omitempty"`
 	KnownAfterApply []string      `json:"knownAfterApply,omitempty"` // why the rendered content is not final
 	CannotRender    string        `json:"cannotRender,omitempty"`    // the reason why only apply can tell what it renders
+}
+
+// ImageAction says what happens to an image.
+type ImageAction string
+
+// What can happen to an image.
+const (
+	ImagePush    ImageAction = "push"
+	ImagePresent ImageAction = "present" // the registry has it already
+)
+
+// Image is one image that a component brings. Bytes are those of all that it consists of; the
+// registry may have some of them.
+type Image struct {
+	Component string      `json:"component"`
+	Reference string      `json:"reference"`
+	Target    string      `json:"target"` // the reference that pods pull
+	Plain     string      `json:"plain"`  // the reference with the image's own tag
+	Digest    string      `json:"digest"`
+	Bytes     int64       `json:"bytes"`
+	Identity  bool        `json:"identity,omitempty"` // its host is the registry: others may have put it there
+	Action    ImageAction `json:"action"`
 }
 
 // Move is an object that changes owner and keeps its UID.
