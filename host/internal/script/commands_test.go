@@ -28,25 +28,28 @@ import (
 //
 //	cluster                    uses the control plane, with a namespace $NS and a package name $PKG
 //	                           that nobody else has; skips the script with -short
-//	exclusive NAME             holds NAME, such as that of a shared package, until the script ends
+//	exclusive NAME [NS…]       holds the name of a shared package until the script ends, with its namespaces
+//	zarf-left SAMPLE           makes the cluster what Zarf left it, from samples/after-zarf
 //	package [flags] DIR        packs a folder as DIR.tar.zst; @NS@, @PKG@ and @WORK@ in its files are filled in
 //	exits CODE PROGRAM ARG…    runs a program that must end with that exit code
 //	interrupt TEXT PROGRAM ARG…  sends SIGINT when stderr says TEXT; the program must exit 130 within 12 s
+//	killed TEXT PROGRAM ARG…   kills the program, as nothing can stop, when stderr says TEXT
 //	kubectl ARG…               kubectl, as the administrator and past any proxy
 //	apply FILE                 kubectl apply of a file, @NS@, @PKG@ and @WORK@ filled in
 //	record [-own] NAME [NS]    prints the record of a package
 //	proxy                      puts a fault proxy between zarf-host and the API server
 //	fault STATUS METHOD PATH [TIMES]  makes the proxy answer requests whose path matches
 //	writes N                   the proxy saw N changes since it was started or asked last
-//	user VERB…                 from now on zarf-host runs as a user that may do only that: VERB=RESOURCE.GROUP
 //	normal stdout|stderr|FILE  prints it with names, digests and times that differ from run to run replaced
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"cluster":   scriptCluster,
 		"exclusive": scriptExclusive,
+		"zarf-left": scriptZarfLeft,
 		"package":   scriptPackage,
 		"exits":     scriptExits,
 		"interrupt": scriptInterrupt,
+		"killed":    scriptKilled,
 		"kubectl":   scriptKubectl,
 		"apply":     scriptApply,
 		"record":    scriptRecord,
@@ -137,12 +140,6 @@ func needCluster(ts *testscript.TestScript) *scriptState {
 	return s
 }
 
-func scriptExclusive(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg, len(args) == 1, "exclusive NAME")
-	s := stateOf(ts)
-	exclusive(s.t, args[0])
-}
-
 func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg, len(args) > 1, "exits CODE PROGRAM ARG…")
 	want, err := strconv.Atoi(args[0])
@@ -168,6 +165,18 @@ const interruptLimit = 12 * time.Second
 
 func scriptInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg, len(args) > 1, "interrupt TEXT PROGRAM ARG…")
+	if code := exitCodeOf(ts, endWith(ts, syscall.SIGINT, args)); code != 130 {
+		ts.Fatalf("exit code %d, want 130", code)
+	}
+}
+
+func scriptKilled(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg, len(args) > 1, "killed TEXT PROGRAM ARG…")
+	_ = endWith(ts, syscall.SIGKILL, args) // how it ended is known
+}
+
+// endWith runs a program and sends it a signal when its stderr matches the first argument.
+func endWith(ts *testscript.TestScript, signal syscall.Signal, args []string) error {
 	when, err := regexp.Compile(args[0])
 	ts.Check(err)
 	path, err := exec.LookPath(args[1])
@@ -187,19 +196,18 @@ func scriptInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 	case err := <-ended:
 		ts.Fatalf("it ended (%v) before it said %q:\n%s", err, args[0], said.text.String())
 	}
-	ts.Check(cmd.Process.Signal(syscall.SIGINT))
+	ts.Check(cmd.Process.Signal(signal))
 	start := time.Now()
 	select {
 	case err = <-ended:
 	case <-time.After(interruptLimit):
 		_ = cmd.Process.Kill()
+		<-ended
 		ts.Fatalf("still at work %v after the signal:\n%s", interruptLimit, said.text.String())
 	}
 	ts.Logf("it ended %v after the signal", time.Since(start))
 	_, _ = ts.Stderr().Write(said.text.Bytes())
-	if code := exitCodeOf(ts, err); code != 130 {
-		ts.Fatalf("exit code %d, want 130:\n%s", code, said.text.String())
-	}
+	return err
 }
 
 // watched collects what is written until a text is reached, and after. Only one goroutine writes;

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
-	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -69,18 +67,6 @@ func scriptPackage(ts *testscript.TestScript, neg bool, args []string) {
 		_, err = packagetest.Write(out, p, o)
 	}
 	ts.Check(err)
-}
-
-// held are the names that tests hold; those of shared packages, which are the same in every test.
-var held sync.Map
-
-// exclusive holds a name until the end of the test.
-func exclusive(t testing.TB, name string) {
-	t.Helper()
-	mutex, _ := held.LoadOrStore(name, &sync.Mutex{})
-	lock := mutex.(*sync.Mutex)
-	lock.Lock()
-	t.Cleanup(lock.Unlock)
 }
 
 // volatile is what differs from run to run, and what stands for it.

@@ -20,9 +20,19 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
+// programVariable names a program to test instead of the one that is built of the sources.
+const programVariable = "ZARF_HOST_TEST_PROGRAM"
+
 // run puts the program, built as the Makefile builds it and never an older one, on the PATH of the
 // scripts.
 func run(m *testing.M) int {
+	if path := os.Getenv(programVariable); path != "" {
+		if err := os.Setenv("PATH", filepath.Dir(path)+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return testcluster.Main(m)
+	}
 	dir, err := os.MkdirTemp("", "zarf-host-script-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
