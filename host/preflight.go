@@ -18,7 +18,8 @@ func (d *deployment) preflight() error {
 	problems := definitionProblems(d.definition)
 	for _, c := range d.selected {
 		problems = append(problems, d.unsupported(c)...)
-		if err := action.Preflight(c, "onDeploy", c.Actions.OnDeploy, true); err != nil {
+		problems = append(problems, d.valueProblems(c)...)
+		if err := action.Preflight(c, "onDeploy", c.Actions.OnDeploy); err != nil {
 			problems = append(problems, err.Error())
 		}
 	}
@@ -72,20 +73,11 @@ func (d *deployment) unsupported(c spec.Component) []string {
 		refuse("has dataInjections, which are not supported yet")
 	}
 	for _, ch := range c.Charts {
-		if len(ch.TemplatedValuesFiles) > 0 {
-			refuse("has templatedValuesFiles in chart %q, which are not supported yet", ch.Name)
-		}
-		if len(ch.Values) > 0 {
-			refuse("maps package values into chart %q, which is not supported yet", ch.Name)
-		}
 		if strings.Contains(ch.Namespace, "###") {
 			refuse("names namespace %q for chart %q, and namespaces cannot be templated", ch.Namespace, ch.Name)
 		}
 	}
 	for _, m := range c.Manifests {
-		if m.Template != nil && *m.Template {
-			refuse("has Go templates in manifest %q, which are not supported yet", m.Name)
-		}
 		if strings.Contains(m.Namespace, "###") {
 			refuse("names namespace %q for manifest %q, and namespaces cannot be templated", m.Namespace, m.Name)
 		}

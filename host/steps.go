@@ -18,14 +18,13 @@ import (
 type steps struct {
 	common    Common
 	bundle    *bundle.Bundle // nil where nothing is placed
-	variables *template.Variables
+	templates *templating
 	loader    template.Loader
-	values    map[string]any   // what actions set, for all actions of the operation
 	conn      *cluster.Cluster // nil where no cluster is needed
 }
 
 func (d *deployment) steps() *steps {
-	return &steps{common: d.Common, bundle: d.pkg.bundle, variables: d.variables, loader: os.ReadFile, values: map[string]any{}, conn: d.conn}
+	return &steps{common: d.Common, bundle: d.pkg.bundle, templates: d.templates, loader: os.ReadFile, conn: d.conn}
 }
 
 func (s *steps) Run(ctx context.Context, component spec.Component, set spec.ActionSet, actions []spec.Action) error {
@@ -40,7 +39,8 @@ func (s *steps) Run(ctx context.Context, component spec.Component, set spec.Acti
 		}
 	}
 	runner := action.Runner{
-		Variables: s.variables, Waiter: waiter{s.common}, Sink: s.common.Sink, Self: self, Values: s.values,
+		Variables: s.templates.variables, Waiter: waiter{s.common}, Sink: s.common.Sink, Self: self,
+		Values: s.templates.values, Render: s.templates.action(component).Execute,
 	}
 	return runner.Run(ctx, component.Name, set.Defaults, actions)
 }
@@ -77,7 +77,10 @@ func (s *steps) PlaceFiles(ctx context.Context, component spec.Component) error 
 	if err := s.bundle.ExtractComponent(ctx, component.Name, root); err != nil {
 		return err
 	}
-	files := action.Files{Templates: s.variables, Sink: s.common.Sink, Load: s.loader}
+	files := action.Files{
+		Templates: s.templates.variables, Sink: s.common.Sink, Load: s.loader,
+		Render: func(text []byte) ([]byte, error) { return s.templates.content(component).Render(text, s.loader) },
+	}
 	return files.Place(ctx, component, root.FS())
 }
 

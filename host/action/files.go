@@ -32,6 +32,9 @@ type Files struct {
 	Home string
 	// Temp is what ###ZARF_TEMP### in a target stands for. Empty means the system's.
 	Temp string
+	// Render fills the text templates of a file that is a Go template (template: true) and executes
+	// it. It must be set for packages that have such files.
+	Render func(text []byte) ([]byte, error)
 	// Load reads the files that variables of type file name. Nil means from this machine's disk.
 	Load func(path string) ([]byte, error)
 }
@@ -64,13 +67,13 @@ func (f *Files) place(ctx context.Context, file spec.File, content fs.FS, source
 		return fmt.Errorf("looking for its content in the package: %w", err)
 	}
 	if info.IsDir() {
-		err = f.placeFolder(ctx, content, source, target)
+		err = f.placeFolder(ctx, content, source, target, file.ShouldTemplate())
 	} else {
 		mode := fs.FileMode(0o600)
 		if file.Executable {
 			mode = 0o700
 		}
-		err = f.placeFile(content, source, target, mode)
+		err = f.placeFile(content, source, target, mode, file.ShouldTemplate())
 	}
 	if err != nil {
 		return err
@@ -107,7 +110,7 @@ func (f *Files) resolve(target string) (string, error) {
 }
 
 // placeFolder merges a folder into its target. Files keep the modes that the package has for them.
-func (f *Files) placeFolder(ctx context.Context, content fs.FS, source, target string) error {
+func (f *Files) placeFolder(ctx context.Context, content fs.FS, source, target string, render bool) error {
 	return fs.WalkDir(content, source, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -130,13 +133,13 @@ func (f *Files) placeFolder(ctx context.Context, content fs.FS, source, target s
 		if err != nil {
 			return err
 		}
-		return f.placeFile(content, name, at, info.Mode().Perm())
+		return f.placeFile(content, name, at, info.Mode().Perm(), render)
 	})
 }
 
 // placeFile writes beside the target and renames, so that a running program is not written into
 // and an interrupted copy is not mistaken for the file.
-func (f *Files) placeFile(content fs.FS, source, target string, mode fs.FileMode) (err error) {
+func (f *Files) placeFile(content fs.FS, source, target string, mode fs.FileMode, render bool) (err error) {
 	if info, err := os.Stat(target); err == nil && info.IsDir() {
 		return fmt.Errorf("a folder is in its place: %s", target)
 	}
@@ -155,7 +158,11 @@ func (f *Files) placeFile(content fs.FS, source, target string, mode fs.FileMode
 	}
 	defer func() { _ = os.Remove(copied) }() // it is gone already when all went well
 	if text {
-		filled, err := f.fillBeside(target, copied)
+		fill := f.fillBeside
+		if render {
+			fill = f.renderBeside
+		}
+		filled, err := fill(target, copied)
 		if err != nil {
 			return err
 		}
@@ -186,6 +193,33 @@ func (f *Files) fillBeside(target, source string) (string, error) {
 		load = os.ReadFile
 	}
 	return writeBeside(target, func(w io.Writer) error { return f.Templates.FillStream(w, in, load) })
+}
+
+// largestTemplate is the largest file that is executed as a Go template, which takes it whole.
+const largestTemplate = 16 << 20
+
+func (f *Files) renderBeside(target, source string) (string, error) {
+	if f.Render == nil {
+		return "", errors.New("it is a Go template, and this operation has none")
+	}
+	info, err := os.Stat(source)
+	if err != nil {
+		return "", err
+	}
+	if info.Size() > largestTemplate {
+		return "", fmt.Errorf("it is a Go template of %d bytes, more than the %d that one may have", info.Size(), largestTemplate)
+	}
+	text, err := os.ReadFile(source)
+	if err != nil {
+		return "", err
+	}
+	if text, err = f.Render(text); err != nil {
+		return "", err
+	}
+	return writeBeside(target, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
 }
 
 func writeBeside(target string, write func(io.Writer) error) (string, error) {

@@ -2,6 +2,7 @@ package action
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zarf-host/zarf-host/host/spec"
@@ -40,10 +41,9 @@ func (e *UnsupportedError) Hint() string {
 	return "leave the component out with --components, or change the action in the package"
 }
 
-// Preflight looks at the actions of one operation ("onDeploy", "onRemove") on a component, and at
-// its files where the operation places them, before anything runs. It returns nil or an
-// *UnsupportedError.
-func Preflight(component spec.Component, operation string, actions spec.ActionSet, files bool) error {
+// Preflight looks at the actions of one operation ("onDeploy", "onRemove") on a component before
+// anything runs. It returns nil or an *UnsupportedError.
+func Preflight(component spec.Component, operation string, actions spec.ActionSet) error {
 	var problems []Problem
 	report := func(where, label, reason string) {
 		problems = append(problems, Problem{Component: component.Name, Where: where, Action: label, Reason: reason})
@@ -62,13 +62,6 @@ func Preflight(component spec.Component, operation string, actions spec.ActionSe
 			}
 		}
 	}
-	if files {
-		for i, f := range component.Files {
-			if f.Template != nil && *f.Template {
-				report(fmt.Sprintf("files[%d]", i), fmt.Sprintf("%q", f.Target), "Go templates (template: true) are not supported yet")
-			}
-		}
-	}
 	if len(problems) > 0 {
 		return &UnsupportedError{Problems: problems}
 	}
@@ -78,9 +71,6 @@ func Preflight(component spec.Component, operation string, actions spec.ActionSe
 // check returns what is wrong with one action.
 func check(defaults spec.ActionDefaults, a spec.Action) []string {
 	var reasons []string
-	if a.Template != nil && *a.Template {
-		reasons = append(reasons, "Go templates (template: true) are not supported yet")
-	}
 	if w := a.Wait; w != nil {
 		if w.Cluster == nil && w.Network == nil {
 			reasons = append(reasons, "the wait names neither a cluster object nor a network address")
@@ -96,11 +86,25 @@ func check(defaults spec.ActionDefaults, a spec.Action) []string {
 		found = roughCalls(a.Cmd)
 	}
 	for _, c := range found {
+		if a.ShouldTemplate() {
+			c.args = untilTemplate(c.args)
+		}
 		if !known(c.args) {
 			reasons = append(reasons, fmt.Sprintf("it calls %q, which zarf-host does not have", shown(c.args)))
 		}
 	}
 	return reasons
+}
+
+// untilTemplate leaves of a call what stands before its first Go template: the rest is known only
+// when the command runs.
+func untilTemplate(args []string) []string {
+	for i, a := range args {
+		if strings.Contains(a, "{{") {
+			return append(slices.Clone(args[:i]), "")
+		}
+	}
+	return args
 }
 
 // commands are the commands of Zarf that zarf-host has too, one word or alternative spelling of a

@@ -40,6 +40,9 @@ type Runner struct {
 
 	// Values receives what setValues of actions yields. It must be set for packages that use them.
 	Values map[string]any
+	// Render executes a command that is a Go template (template: true), which never fills text
+	// templates. It must be set for packages that have such commands.
+	Render func(command []byte) ([]byte, error)
 	// Dir is the folder that the dir of an action is relative to: the package's when it is
 	// created, the current one otherwise. Empty means the current one.
 	Dir string
@@ -87,6 +90,17 @@ func (r *Runner) one(ctx context.Context, component string, defaults spec.Action
 
 // command tries a command until it succeeds, its tries are used up, or its time is over.
 func (r *Runner) command(ctx context.Context, component string, s settings, a spec.Action) error {
+	label := r.label(a) // of the command as its author wrote it: values hold secrets
+	if a.ShouldTemplate() {
+		if r.Render == nil {
+			return errors.New("it is a Go template, and this operation has none")
+		}
+		rendered, err := r.Render([]byte(a.Cmd))
+		if err != nil {
+			return err
+		}
+		a.Cmd = string(rendered)
+	}
 	limited := ctx
 	if s.limit > 0 {
 		var cancel context.CancelFunc
@@ -106,7 +120,7 @@ func (r *Runner) command(ctx context.Context, component string, s settings, a sp
 			return &TimeoutError{After: s.limit, Last: lastBefore(last)}
 		}
 		if left := s.tries - try - 1; left > 0 {
-			r.emit(component, event.Warn, fmt.Sprintf("%s: %v; trying again, %d tries left", r.label(a), last, left))
+			r.emit(component, event.Warn, fmt.Sprintf("%s: %v; trying again, %d tries left", label, last, left))
 		}
 	}
 	if s.tries > 1 {

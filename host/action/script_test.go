@@ -64,12 +64,14 @@ func TestPreflight(t *testing.T) {
 		{name: "nested", action: spec.Action{Cmd: `bash -ec "./zarf tools yq ."`}, want: `calls "./zarf tools yq ."`},
 		{name: "unparsable", action: spec.Action{Cmd: "if ( ./zarf tools yq ."}, want: `calls "./zarf tools yq ."`},
 		{name: "other shell", action: spec.Action{Cmd: "./zarf tools yq | foo", Shell: &spec.Shell{Linux: "pwsh", Darwin: "pwsh", Windows: "pwsh"}}, want: `calls "./zarf tools yq"`},
-		{name: "Go template", action: spec.Action{Cmd: "echo {{ .Values.x }}", Template: p(true)}, want: "Go templates (template: true)"},
+		{name: "Go template", action: spec.Action{Cmd: "./zarf tools kubectl get {{ .Values.x }}", Template: p(true)}},
+		{name: "a Go template as a command", action: spec.Action{Cmd: "./zarf tools {{ .Values.tool }} x", Template: p(true)}},
+		{name: "missing tool in a Go template", action: spec.Action{Cmd: "./zarf destroy {{ if .Values.x }}-y{{ end }}", Template: p(true)}, want: `calls "./zarf destroy"`},
 		{name: "named", action: spec.Action{Cmd: "./zarf destroy", Description: "burn it"}, want: `component "web", onDeploy.before[0], "burn it": it calls`},
 		{name: "wait without aim", action: spec.Action{Wait: &spec.ActionWait{}}, want: "neither a cluster object nor"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := Preflight(spec.Component{Name: "web"}, "onDeploy", spec.ActionSet{Before: []spec.Action{tc.action}}, true)
+			err := Preflight(spec.Component{Name: "web"}, "onDeploy", spec.ActionSet{Before: []spec.Action{tc.action}})
 			switch {
 			case tc.want == "" && err != nil:
 				t.Error(err)
@@ -82,10 +84,10 @@ func TestPreflight(t *testing.T) {
 
 func TestPreflightReportsEverything(t *testing.T) {
 	bad := []spec.Action{{Cmd: "./zarf destroy; ./zarf say"}}
-	err := Preflight(spec.Component{Name: "web", Files: []spec.File{{Target: "a", Template: p(true)}}}, "onRemove",
-		spec.ActionSet{Before: bad, After: bad, OnSuccess: bad, OnFailure: bad}, true)
+	err := Preflight(spec.Component{Name: "web"}, "onRemove",
+		spec.ActionSet{Before: bad, After: bad, OnSuccess: bad, OnFailure: bad})
 	unsupported, ok := err.(*UnsupportedError)
-	if !ok || len(unsupported.Problems) != 9 {
+	if !ok || len(unsupported.Problems) != 8 {
 		t.Fatalf("got %v", err)
 	}
 	for _, list := range []string{"before", "after", "onSuccess", "onFailure"} {
@@ -115,9 +117,9 @@ func TestPreflightOnTheCorpus(t *testing.T) {
 		for _, c := range pkg.Components {
 			for _, a := range c.Actions.OnDeploy.Before {
 				actions++
-				if err := Preflight(c, "onDeploy", spec.ActionSet{Before: []spec.Action{a}}, false); err != nil {
+				if err := Preflight(c, "onDeploy", spec.ActionSet{Before: []spec.Action{a}}); err != nil {
 					refused++
-					if !strings.Contains(a.Cmd, zarfWord+" ") && a.Template == nil {
+					if !strings.Contains(a.Cmd, zarfWord+" ") {
 						t.Errorf("%s: %v", file, err)
 					}
 				}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/zarf-host/zarf-host/host/state"
+	"github.com/zarf-host/zarf-host/host/value"
 )
 
 // The origins of a layer, the weakest first.
@@ -30,7 +31,7 @@ type Layer struct {
 type Resolved struct {
 	Config state.DeployConfig
 	// Origins names the layer that each key came from; it holds no values. Keys are
-	// "setVariables.NAME", "values.KEY", "valuesOverridesMap.COMPONENT.CHART" and "namespaceOverride".
+	// "setVariables.NAME", "values.PATH", "valuesOverridesMap.COMPONENT.CHART" and "namespaceOverride".
 	Origins map[string]string
 }
 
@@ -40,19 +41,17 @@ func Resolve(layers ...Layer) Resolved {
 	out := Resolved{Origins: map[string]string{}}
 	for _, l := range layers {
 		c := &out.Config
-		for name, value := range l.Config.SetVariables {
+		for name, text := range l.Config.SetVariables {
 			name = strings.ToUpper(name)
 			if c.SetVariables == nil {
 				c.SetVariables = map[string]string{}
 			}
-			c.SetVariables[name] = value
+			c.SetVariables[name] = text
 			out.Origins["setVariables."+name] = l.Origin
 		}
 		if len(l.Config.Values) > 0 {
-			c.Values = merge(c.Values, l.Config.Values)
-			for key := range l.Config.Values {
-				out.Origins["values."+key] = l.Origin
-			}
+			c.Values = value.Merge(c.Values, l.Config.Values)
+			out.origins("values.", c.Values, l.Config.Values, l.Origin)
 		}
 		for component, charts := range l.Config.ValuesOverridesMap {
 			for chart, values := range charts {
@@ -62,7 +61,7 @@ func Resolve(layers ...Layer) Resolved {
 				if c.ValuesOverridesMap[component] == nil {
 					c.ValuesOverridesMap[component] = map[string]map[string]any{}
 				}
-				c.ValuesOverridesMap[component][chart] = merge(c.ValuesOverridesMap[component][chart], values)
+				c.ValuesOverridesMap[component][chart] = value.Merge(c.ValuesOverridesMap[component][chart], values)
 				out.Origins["valuesOverridesMap."+component+"."+chart] = l.Origin
 			}
 		}
@@ -74,22 +73,17 @@ func Resolve(layers ...Layer) Resolved {
 	return out
 }
 
-// merge returns over laid on under: maps are merged key by key, anything else is replaced.
-func merge(under, over map[string]any) map[string]any {
-	out := maps.Clone(under)
-	if out == nil {
-		out = map[string]any{}
+// origins notes where each leaf of what a layer supplied came from, and forgets leaves that it
+// replaced by something of another shape.
+func (r *Resolved) origins(prefix string, merged, supplied map[string]any, origin string) {
+	has := map[string]bool{}
+	for _, leaf := range value.Leaves(merged) {
+		has[prefix+leaf] = true
 	}
-	for key, value := range over {
-		below, ok := out[key].(map[string]any)
-		above, both := value.(map[string]any)
-		if ok && both {
-			out[key] = merge(below, above)
-			continue
-		}
-		out[key] = value
+	for _, leaf := range value.Leaves(supplied) {
+		r.Origins[prefix+leaf] = origin
 	}
-	return out
+	maps.DeleteFunc(r.Origins, func(key, _ string) bool { return strings.HasPrefix(key, prefix) && !has[key] })
 }
 
 // Changed names the keys whose values differ between two configurations, sorted. It never tells a
@@ -114,12 +108,21 @@ func Changed(before *state.DeployConfig, after state.DeployConfig) []string {
 		}
 	}
 	differ("setVariables.", anyMap(before.SetVariables), anyMap(after.SetVariables))
-	differ("values.", before.Values, after.Values)
+	differ("values.", leaves(before.Values), leaves(after.Values))
 	differ("valuesOverridesMap.", flatten(before.ValuesOverridesMap), flatten(after.ValuesOverridesMap))
 	if before.NamespaceOverride != after.NamespaceOverride {
 		out = append(out, "namespaceOverride")
 	}
 	slices.Sort(out)
+	return out
+}
+
+// leaves returns what values hold by the paths of its leaves.
+func leaves(values map[string]any) map[string]any {
+	out := map[string]any{}
+	for _, leaf := range value.Leaves(values) {
+		out[leaf], _ = value.Get(values, strings.Split(leaf, "."))
+	}
 	return out
 }
 

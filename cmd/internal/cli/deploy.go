@@ -11,7 +11,6 @@ import (
 	"github.com/zarf-host/zarf-host/host"
 	"github.com/zarf-host/zarf-host/host/config"
 	"github.com/zarf-host/zarf-host/host/plan"
-	"github.com/zarf-host/zarf-host/host/state"
 )
 
 // deployFlags are the flags of deploy and plan.
@@ -19,6 +18,8 @@ type deployFlags struct {
 	operationFlags
 	setVariables  map[string]string
 	set           map[string]string // Zarf's deprecated name
+	values        valuesFlags
+	skipSchema    bool
 	namespace     string
 	connected     bool
 	prune         string
@@ -38,6 +39,8 @@ func (d *deployFlags) add(cmd *cobra.Command) {
 	for _, name := range []string{"set-variables", "set"} {
 		_ = f.SetAnnotation(name, layered, []string{"true"})
 	}
+	d.values.add(f)
+	f.BoolVar(&d.skipSchema, "skip-values-schema-validation", false, "do not check the values against the package's schema")
 	f.StringVarP(&d.namespace, "namespace", "n", "", "deploy into this `namespace` instead of the package's own")
 	f.BoolVar(&d.connected, "connected", false, "let the cluster pull images and repositories itself")
 	f.StringVar(&d.prune, "prune", "", "delete what the package no longer has, in these `scopes`: cluster-resources or all")
@@ -129,6 +132,7 @@ func (r *root) deployOptions(cmd *cobra.Command, source string, flags deployFlag
 		Common: common, Source: source, Layers: layers, Components: flags.components, Interactive: interactive,
 		Connected: flags.connected, Prune: scopes, AllowDataLoss: flags.allowDataLoss,
 		TakeOwnership: flags.takeOwnership, SkipUnchanged: flags.skipUnchanged, SkipSame: flags.skipSame,
+		SkipValuesSchema: flags.skipSchema,
 	}
 	if interactive {
 		options.Choose, options.Prompt = r.chooseComponents, r.promptVariable
@@ -149,7 +153,7 @@ func (d *deployFlags) scopes(cmd *cobra.Command) (plan.Scopes, error) {
 	return plan.ParseScopes(d.prune, deployScopes...)
 }
 
-// layers are what config file and flags supply, the weakest first.
+// layers are what config file, environment and flags supply, the weakest first.
 func (d *deployFlags) layers() ([]config.Layer, error) {
 	file, err := readConfigFile(os.LookupEnv)
 	if err != nil {
@@ -161,10 +165,19 @@ func (d *deployFlags) layers() ([]config.Layer, error) {
 			given[name] = value
 		}
 	}
-	return []config.Layer{
-		{Origin: config.OriginFile, Config: state.DeployConfig{SetVariables: file.variables()}},
-		{Origin: config.OriginFlag, Config: state.DeployConfig{SetVariables: given, NamespaceOverride: d.namespace}},
-	}, nil
+	layers, err := d.values.layers("package.deploy", file, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	for i := range layers {
+		switch c := &layers[i].Config; layers[i].Origin {
+		case config.OriginFile:
+			c.SetVariables = file.variables()
+		case config.OriginFlag:
+			c.SetVariables, c.NamespaceOverride = given, d.namespace
+		}
+	}
+	return layers, nil
 }
 
 // onePackage says what is missing in words of the command.

@@ -1,17 +1,20 @@
 package cli
 
 import (
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/zarf-host/zarf-host/host"
+	"github.com/zarf-host/zarf-host/host/config"
 	"github.com/zarf-host/zarf-host/host/state"
 )
 
 func (r *root) removeCmd() *cobra.Command {
 	var (
 		flags     operationFlags
+		values    valuesFlags
 		namespace string
 		timeout   time.Duration
 	)
@@ -21,6 +24,14 @@ func (r *root) removeCmd() *cobra.Command {
 		Short:   "Remove a deployed package, after showing what would go",
 		Args:    onePackage,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := readConfigFile(os.LookupEnv)
+			if err != nil {
+				return err
+			}
+			layers, err := values.layers("package.remove", file, os.LookupEnv)
+			if err != nil {
+				return err
+			}
 			common, done, err := r.common(cmd.Context(), flags, timeout)
 			if err != nil {
 				return err
@@ -28,7 +39,9 @@ func (r *root) removeCmd() *cobra.Command {
 			defer done()
 			result, err := host.Remove(cmd.Context(), host.RemoveOptions{
 				Common: common, Target: args[0], Components: flags.components,
-				RemoveConfig: state.RemoveConfig{NamespaceOverride: namespace},
+				RemoveConfig: state.RemoveConfig{
+					Values: config.Resolve(layers...).Config.Values, NamespaceOverride: namespace,
+				},
 			})
 			if shown := r.summarise(result, flags.dryRun); err == nil {
 				err = shown
@@ -37,6 +50,7 @@ func (r *root) removeCmd() *cobra.Command {
 		},
 	}
 	flags.add(cmd)
+	values.add(cmd.Flags())
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "the `namespace` that the package was deployed into instead of its own")
 	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Minute, "limit of the wait for each release")
 	r.outputFlag(cmd, "table", "json", "yaml")
