@@ -56,17 +56,25 @@ func Open(ctx context.Context, path string, opts Options) (*Bundle, error) {
 	return openFrom(ctx, path, t, limits, opts)
 }
 
-// OpenStream opens an archive that lies elsewhere: open yields it from its start, once for every
-// pass, and its bytes must have the sha256 that is given in hex. name is what errors call it.
-func OpenStream(ctx context.Context, name, sha256 string, open func(context.Context) (io.ReadCloser, error), opts Options) (*Bundle, error) {
-	limits := opts.Limits.withDefaults()
+// Stream is an archive that lies elsewhere, such as on a web server.
+type Stream interface {
+	// Open opens the archive at its first byte, once for every pass. Several may be under way.
+	Open(ctx context.Context) (io.ReadCloser, error)
+	// Close ends what is open.
+	Close() error
+}
+
+// OpenStream opens an archive that lies elsewhere and whose bytes must have the sha256 that is given
+// in hex. name is what errors call it. The bundle owns s from here on, also if it does not open.
+func OpenStream(ctx context.Context, name, sha256 string, s Stream, opts Options) (*Bundle, error) {
 	if !isSHA256(sha256) {
-		return nil, fmt.Errorf("opening package %q: %q is not a sha256 in hex", name, sha256)
+		return nil, errors.Join(fmt.Errorf("opening package %q: %q is not a sha256 in hex", name, sha256), s.Close())
 	}
+	limits := opts.Limits.withDefaults()
 	t := &archive{
-		name: name, limits: limits, sum: sha256, close: func() error { return nil },
+		name: name[strings.LastIndexByte(name, '/')+1:], limits: limits, sum: sha256, close: s.Close,
 		open: func(ctx context.Context) (io.ReadCloser, error) {
-			rc, err := open(ctx)
+			rc, err := s.Open(ctx)
 			if err != nil {
 				return nil, &sourceError{err}
 			}

@@ -32,21 +32,26 @@ type descriptor struct {
 // packageDigest is the digest that Zarf gives a package: that of the OCI manifest which publishing
 // it would write. It depends on every file, the definition and the time it was built.
 func packageDigest(pkg *spec.Package, files []File) (string, error) {
-	data, err := publishManifest(pkg, files)
+	data, _, err := publishManifest(pkg, files)
 	if err != nil {
 		return "", err
 	}
 	return "sha256:" + hashOf(data), nil
 }
 
-func publishManifest(pkg *spec.Package, files []File) ([]byte, error) {
+// Manifest returns the OCI manifest with which the package is published, and the config that it
+// names. Its layers are the package's files. The digest of the manifest is Digest.
+func (b *Bundle) Manifest() (manifest, config []byte, err error) {
+	return publishManifest(b.definition, b.files)
+}
+
+func publishManifest(pkg *spec.Package, files []File) (data, config []byte, err error) {
 	created, err := time.Parse(time.RFC1123Z, pkg.Build.Timestamp)
 	if err != nil {
-		return nil, fmt.Errorf("reading build.timestamp: %w", err)
+		return nil, nil, fmt.Errorf("reading build.timestamp: %w", err)
 	}
-	config, err := json.Marshal(pkg)
-	if err != nil {
-		return nil, fmt.Errorf("marshalling the definition: %w", err)
+	if config, err = json.Marshal(pkg); err != nil {
+		return nil, nil, fmt.Errorf("marshalling the definition: %w", err)
 	}
 	m := manifest{
 		SchemaVersion: 2,
@@ -64,11 +69,10 @@ func publishManifest(pkg *spec.Package, files []File) ([]byte, error) {
 	slices.SortFunc(m.Layers, func(a, b descriptor) int {
 		return cmp.Or(cmp.Compare(a.Digest, b.Digest), cmp.Compare(a.Annotations[annotation+"title"], b.Annotations[annotation+"title"]))
 	})
-	data, err := json.Marshal(m)
-	if err != nil {
-		return nil, fmt.Errorf("marshalling the manifest: %w", err)
+	if data, err = json.Marshal(m); err != nil {
+		return nil, nil, fmt.Errorf("marshalling the manifest: %w", err)
 	}
-	return data, nil
+	return data, config, nil
 }
 
 // annotations are those of the manifest without the time: the description even if it is empty, the

@@ -15,7 +15,7 @@ func TestManifestAnnotations(t *testing.T) {
 		Metadata: spec.Metadata{Name: "x", Vendor: "v", Annotations: map[string]string{"own": "1", annotation + "vendor": "override"}},
 		Build:    spec.Build{Timestamp: "Fri, 02 Jan 2026 03:04:05 +0200"},
 	}
-	data, err := publishManifest(pkg, []File{{Path: "b", SHA256: "2"}, {Path: "c", SHA256: "1"}, {Path: "a", SHA256: "2"}})
+	data, _, err := publishManifest(pkg, []File{{Path: "b", SHA256: "2"}, {Path: "c", SHA256: "1"}, {Path: "a", SHA256: "2"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/zarf-host/zarf-host/host/source"
 )
 
-const digest = "sha256:ec03d45f448063f91a6d72624d30aba1a01d56d6b921208d073988de3a374f5a"
+const demoDigest = "sha256:ec03d45f448063f91a6d72624d30aba1a01d56d6b921208d073988de3a374f5a"
 
 func TestClean(t *testing.T) {
 	for ref, want := range map[string]string{
 		"oci://user:pw@host/path/demo:0.1.0":                 "oci://host/path/demo:0.1.0",
 		"oci://host:5000/demo:0.1.0":                         "oci://host:5000/demo:0.1.0",
-		"oci://host:5000/demo:0.1.0@" + digest:               "oci://host:5000/demo:0.1.0@" + digest,
-		"oci://user:pw@host:5000/demo@" + digest:             "oci://host:5000/demo@" + digest,
+		"oci://host:5000/demo:0.1.0@" + demoDigest:           "oci://host:5000/demo:0.1.0@" + demoDigest,
+		"oci://user:pw@host:5000/demo@" + demoDigest:         "oci://host:5000/demo@" + demoDigest,
 		"https://token@host/x.tar.zst":                       "https://host/x.tar.zst",
 		"https://u:p@ss@host/x.tar.zst":                      "https://host/x.tar.zst",
 		"https://u:p/ss@host/x.tar.zst":                      "https://host/x.tar.zst",
@@ -39,7 +39,7 @@ func TestClean(t *testing.T) {
 
 func FuzzClean(f *testing.F) {
 	f.Add("user", "pw", "host/x")
-	f.Add("u", "p@/?#:", "[::1]:5000/x@"+digest)
+	f.Add("u", "p@/?#:", "[::1]:5000/x@"+demoDigest)
 	f.Fuzz(func(t *testing.T, user, password, rest string) {
 		if len(password) < 4 || strings.Contains(rest, password) || strings.ContainsAny(rest, "@:?#") || strings.Contains("https://", password) {
 			return
@@ -63,8 +63,10 @@ func TestOpenRefusesByForm(t *testing.T) {
 	for ref, want := range map[string]string{
 		"":                              "no package named",
 		"-":                             "standard input",
-		"oci://u:secret@host/demo:1":    "OCI sources are not read yet",
-		"https://u:secret@host/x.tar":   "web sources are not read yet",
+		"oci://u:secret@host/demo":      "neither a tag nor a digest",
+		"oci://u%zz:secret@host/demo:1": "user cannot be read",
+		"https://u:secret@host/x.tar":   "needs the checksum",
+		"https://u:se%zzcret@host/x":    "not an address",
 		"ftp://u:secret@host/x.tar.zst": "unknown scheme ftp",
 		"x.tar.zst.part003":             "one part of a split package",
 		"missing.tar.zst":               "no such file or folder",
