@@ -160,7 +160,7 @@ func (c *Client) once(ctx context.Context, do func(context.Context, *session) er
 	if c.session == nil {
 		s, err := c.connect(ctx)
 		if err != nil {
-			return fmt.Errorf("connecting to the registry at %s: %w", c.opts.Address, err)
+			return &connectError{Address: c.opts.Address, Err: err}
 		}
 		c.session = s
 	}

@@ -109,7 +109,7 @@ func (c *Content) load(ctx context.Context, roots ...ocispec.Descriptor) error {
 		missing := map[string]ocispec.Descriptor{}
 		for _, root := range roots {
 			if err := c.grow(root, missing); err != nil {
-				return err
+				return &contentError{root: root.Digest, err: err}
 			}
 		}
 		if len(missing) == 0 {
@@ -193,13 +193,24 @@ func (c *Content) keep(ctx context.Context, missing map[string]ocispec.Descripto
 	for _, data := range c.kept {
 		left -= int64(len(data))
 	}
-	for path, f := range c.files {
+	want := func(f bundle.File) {
 		d := digest.NewDigestFromEncoded(digest.SHA256, f.SHA256)
-		if _, ok := c.kept[d]; ok || path != image.BlobPath(ocispec.Descriptor{Digest: d}) || f.Size > keepable || f.Size > left {
-			continue
+		_, kept := c.kept[d]
+		_, listed := wanted[f.Path]
+		if kept || listed || f.Path != image.BlobPath(ocispec.Descriptor{Digest: d}) || f.Size > keepable || f.Size > left {
+			return
 		}
-		wanted[path] = d
+		wanted[f.Path] = d
 		left -= f.Size
+	}
+	// Those of other images come first: the next component asks for them.
+	for _, d := range c.index.Manifests {
+		if f, ok := c.file(d); ok {
+			want(f)
+		}
+	}
+	for _, f := range c.files {
+		want(f)
 	}
 	return c.source.Walk(ctx, func(path string) bool { _, ok := wanted[path]; return ok }, func(f bundle.File, r io.Reader) error {
 		data, err := io.ReadAll(r)
@@ -220,6 +231,15 @@ func (c *Content) file(d ocispec.Descriptor) (bundle.File, bool) {
 	f, ok := c.files[image.BlobPath(d)]
 	return f, ok && f.SHA256 == d.Digest.Encoded()
 }
+
+// contentError says which image of a package cannot be used, by its manifest.
+type contentError struct {
+	root digest.Digest
+	err  error
+}
+
+func (e *contentError) Error() string { return e.err.Error() }
+func (e *contentError) Unwrap() error { return e.err }
 
 // sourceError says that the package, not the registry, is what failed: trying again is no use.
 type sourceError struct{ err error }

@@ -38,7 +38,11 @@ func (e *PushError) Unwrap() error { return e.Err }
 // Hint says what can be done about it.
 func (e *PushError) Hint() string {
 	var answer *errcode.ErrorResponse
+	var source *sourceError
+	var content *contentError
 	switch {
+	case errors.As(e.Err, &source), errors.As(e.Err, &content):
+		return "the package itself is at fault: get it again"
 	case errors.Is(e.Err, errMissingBlob):
 		return "the registry must have what a differential package leaves out: deploy its base first, or the full package"
 	case errors.As(e.Err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden),
@@ -60,6 +64,26 @@ type StallError struct {
 }
 
 func (e *StallError) Error() string { return fmt.Sprintf("%s for %v", e.Waiting, e.Limit) }
+
+// connectError says that a registry cannot be reached at all.
+type connectError struct {
+	Address string
+	Err     error
+}
+
+func (e *connectError) Error() string {
+	return fmt.Sprintf("connecting to the registry at %s: %v", e.Address, e.Err)
+}
+func (e *connectError) Unwrap() error { return e.Err }
+
+// Hint says what can be done about it.
+func (e *connectError) Hint() string {
+	var hinted interface{ Hint() string }
+	if errors.As(e.Err, &hinted) {
+		return hinted.Hint()
+	}
+	return "the address is that of the state of the cluster: see that the registry runs there"
+}
 
 // plainHTTPError says that a registry speaks plain HTTP where that is not allowed.
 type plainHTTPError struct{ Address string }

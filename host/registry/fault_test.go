@@ -132,7 +132,7 @@ func TestRegistryDiesInABlob(t *testing.T) {
 			ref := s.image(t, "a.test/x:1", s.layer(t, 1, 1<<20), s.layer(t, 2, 20<<20))
 			content := s.content(t)
 			var said []string
-			client := open(t, registry.Options{Address: wire.Address(), Backoff: 200 * time.Millisecond, Sink: messages(&said)})
+			client := open(t, registry.Options{Address: wire.Address(), Backoff: 200 * time.Millisecond, Retries: 8, Sink: messages(&said)})
 			push(t, client, content, small)
 			restarted := make(chan struct{})
 			wire.After(12<<20, func() {
@@ -187,8 +187,12 @@ func TestStalledUpload(t *testing.T) {
 			s := newSource()
 			layer := s.layer(t, 2, 20<<20)
 			ref := s.image(t, "a.test/x:1", layer)
-			const limit = 700 * time.Millisecond
-			client := open(t, registry.Options{Address: wire.Address(), StallLimit: limit, Retries: 1})
+			const limit = 2 * time.Second
+			retries := 1
+			if once {
+				retries = 5
+			}
+			client := open(t, registry.Options{Address: wire.Address(), StallLimit: limit, Retries: retries})
 			wire.After(5<<20, func() {
 				wire.Stall()
 				if once {
@@ -218,9 +222,9 @@ func TestSlowSourceIsNoStall(t *testing.T) {
 	ref := s.image(t, "a.test/x:1", layer)
 	reader := s.open[image.BlobPath(layer)]
 	s.open[image.BlobPath(layer)] = func() io.Reader {
-		return io.MultiReader(io.LimitReader(reader(), 0), slow{700 * time.Millisecond}, reader())
+		return io.MultiReader(io.LimitReader(reader(), 0), slow{3 * time.Second}, reader())
 	}
-	push(t, open(t, registry.Options{Address: r.Address(), StallLimit: 300 * time.Millisecond, Retries: -1}), s.content(t), ref)
+	push(t, open(t, registry.Options{Address: r.Address(), StallLimit: 2 * time.Second, Retries: -1}), s.content(t), ref)
 }
 
 type slow struct{ d time.Duration }

@@ -166,7 +166,7 @@ func (p *push) attempt(ctx context.Context, s *session) error {
 		return nil
 	}
 	if err := p.opts.Content.load(ctx, roots...); err != nil {
-		return &sourceError{err}
+		return &sourceError{nameImage(err, open)}
 	}
 	for _, j := range open {
 		j.tree = p.opts.Content.trees[j.root.Digest]
@@ -180,6 +180,16 @@ func (p *push) attempt(ctx context.Context, s *session) error {
 		}
 		return nil
 	})
+}
+
+// nameImage says which image an error of the content is about.
+func nameImage(err error, jobs []*job) error {
+	var content *contentError
+	if !errors.As(err, &content) {
+		return err
+	}
+	i := slices.IndexFunc(jobs, func(j *job) bool { return j.root.Digest == content.root })
+	return &PushError{Image: jobs[i].ref.String(), Err: err}
 }
 
 // ask finds out which targets the registry has already.

@@ -348,8 +348,9 @@ func TestContentRefuses(t *testing.T) {
 			ref := s.image(t, "a.test/x:1", s.layer(t, 1, 10))
 			tt.spoil(s, s.index.Manifests[0])
 			_, err := open(t, registry.Options{Address: r.Address()}).Push(t.Context(), registry.PushOptions{Images: []image.Reference{ref}, Content: s.content(t)})
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v; want an error with %q", err, tt.want)
+			var failed *registry.PushError
+			if !asPushError(err, &failed) || failed.Image != ref.String() || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v; want an error about %s with %q", err, ref, tt.want)
 			}
 		})
 	}

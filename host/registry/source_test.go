@@ -118,7 +118,7 @@ func (s *source) indexOf(t testing.TB, children ...ocispec.Descriptor) ocispec.D
 func (s *source) name(t testing.TB, ref string, d ocispec.Descriptor) image.Reference {
 	t.Helper()
 	parsed := parse(t, ref)
-	d.Annotations = map[string]string{ocispec.AnnotationBaseImageName: parsed.String()}
+	d.Annotations = map[string]string{ocispec.AnnotationBaseImageName: parsed.String(), ocispec.AnnotationRefName: parsed.String()}
 	s.index.Manifests = append(s.index.Manifests, d)
 	return parsed
 }
@@ -230,4 +230,36 @@ func sample(t testing.TB, name string) map[string]string {
 
 func (s *source) remove(path string) {
 	s.files = slices.DeleteFunc(s.files, func(f bundle.File) bool { return f.Path == path })
+}
+
+// place writes a file of the package to disk.
+func (s *source) place(t testing.TB, file, path string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(f, s.open[path]()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cache lets the blobs be read from an OCI layout in place of being made.
+func (s *source) cache(t testing.TB, layout string) {
+	t.Helper()
+	for _, f := range s.files {
+		file := filepath.Join(filepath.Dir(layout), f.Path)
+		s.open[f.Path] = func() io.Reader {
+			data, err := os.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { data.Close() })
+			return data
+		}
+	}
 }
