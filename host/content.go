@@ -65,6 +65,8 @@ type builder struct {
 	start     time.Time
 	common    Common
 	takeOver  bool
+	// prepare tells a release about the services of the cluster.
+	prepare func(*chart.Wanted) error
 }
 
 // releases returns the releases of a component in Zarf's order: charts, then manifests.
@@ -125,7 +127,7 @@ func (b *builder) chart(c spec.Component, ch spec.Chart, has content) (chart.Wan
 	if err != nil {
 		return chart.Wanted{}, fmt.Errorf("merging the values of chart %q: %w", ch.Name, err)
 	}
-	return b.common.wanted(b, chart.FromChart(b.name, ch, archive, values)), nil
+	return b.complete(chart.FromChart(b.name, ch, archive, values))
 }
 
 // overlay is what is laid on a chart's values files: variables, then package values, then overrides.
@@ -229,16 +231,16 @@ func (b *builder) manifest(c spec.Component, m spec.Manifest, has content) (char
 			return chart.Wanted{}, err
 		}
 	}
-	return b.common.wanted(b, chart.FromManifest(b.name, c.Name, m, docs, b.start)), nil
+	return b.complete(chart.FromManifest(b.name, c.Name, m, docs, b.start))
 }
 
-// wanted fills in what every release of an operation has in common.
-func (c Common) wanted(b *builder, w chart.Wanted) chart.Wanted {
+// complete fills in what every release of an operation has in common.
+func (b *builder) complete(w chart.Wanted) (chart.Wanted, error) {
 	w.NamespaceOverride = b.config.NamespaceOverride
 	w.Fill = b.fill
-	w.Timeout = c.Timeout
+	w.Timeout = b.common.Timeout
 	w.TakeOwnership = b.takeOver
-	return w
+	return w, b.prepare(&w)
 }
 
 func (b *builder) fill(text []byte) ([]byte, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/object"
 	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/registry"
 	"github.com/zarf-host/zarf-host/host/selection"
 	"github.com/zarf-host/zarf-host/host/spec"
 	"github.com/zarf-host/zarf-host/host/state"
@@ -93,6 +94,9 @@ func Deploy(ctx context.Context, o DeployOptions) (Result, error) {
 	if err := d.connect(ctx); err != nil {
 		return Result{}, err
 	}
+	if err := d.preflightValues(); err != nil {
+		return Result{}, err
+	}
 	result, err := d.decide(ctx, "")
 	if err != nil || o.DryRun || result.Same {
 		return result, err
@@ -117,12 +121,15 @@ type deployment struct {
 	contents   map[string]content
 	wanted     []release
 
-	conn   *cluster.Cluster
-	charts *chart.Client
-	record cluster.Record
+	conn     *cluster.Cluster
+	charts   *chart.Client
+	services *services // nil where no cluster is needed
+	images   *registry.Content
+	record   cluster.Record
 }
 
 func (d *deployment) close() {
+	_ = d.services.close() // everything was confirmed
 	if d.pkg != nil {
 		_ = d.pkg.Close() // only read from
 	}
@@ -131,7 +138,7 @@ func (d *deployment) close() {
 // open opens, validates and selects.
 func (d *deployment) open(ctx context.Context) (err error) {
 	d.say(event.Info, "open", "reading the package and verifying its checksums")
-	if d.pkg, err = Open(ctx, d.Source, OpenOptions{}); err != nil {
+	if d.pkg, err = Open(ctx, d.Source, d.openOptions()); err != nil {
 		return err
 	}
 	if d.validator, err = validate.New(); err != nil {
@@ -245,6 +252,7 @@ func (d *deployment) builder() *builder {
 	return &builder{
 		pkg: d.definition, name: d.definition.Metadata.Name, templates: d.templates,
 		config: d.resolved.Config, loader: os.ReadFile, start: d.start, common: d.Common, takeOver: d.TakeOwnership,
+		prepare: func(w *chart.Wanted) error { return d.services.prepare(w, d.connected()) },
 	}
 }
 
@@ -261,7 +269,33 @@ func (d *deployment) connect(ctx context.Context) (err error) {
 	if d.conn, err = cluster.Connect(ctx, d.Cluster); err != nil {
 		return err
 	}
-	d.charts, err = chartClient(d.conn, d.Common)
+	if d.charts, err = chartClient(d.conn, d.Common); err != nil {
+		return err
+	}
+	return d.connectServices(ctx)
+}
+
+// connectServices reads which registry and git server the cluster has, and tells the templates. A
+// connected package needs neither, and whoever deploys it may not be allowed to know.
+func (d *deployment) connectServices(ctx context.Context) (err error) {
+	d.services, err = readServices(ctx, d.conn, d.Common)
+	switch {
+	case err != nil && d.connected() && cluster.IsForbidden(err):
+		d.services = &services{conn: d.conn, common: d.Common}
+	case err != nil:
+		return err
+	}
+	if d.services.exists {
+		d.variables.SetBuiltins(d.services.builtins())
+		d.templates.state = d.services.template()
+	}
+	if d.connected() {
+		return nil
+	}
+	if problems := d.services.problems(d.selected); len(problems) > 0 {
+		return &PreflightError{Problems: problems}
+	}
+	d.images, err = registry.ReadContent(ctx, d.pkg.bundle)
 	return err
 }
 
@@ -302,6 +336,11 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 	}
 	if err := o.look(ctx); err != nil {
 		return plan.Plan{}, err
+	}
+	if !d.connected() {
+		if facts.Images, err = d.services.images(ctx, d.images, d.selected); err != nil {
+			return plan.Plan{}, err
+		}
 	}
 	p := plan.ForDeploy(facts)
 	p.NeedsCluster = true

@@ -113,6 +113,7 @@ func (o *observer) wanted(ctx context.Context, r release, settable template.Sett
 	wants, err := r.wanted()
 	var rendered chart.Rendered
 	if err == nil {
+		wants = wants.After(history)
 		rendered, err = o.client.Render(ctx, wants)
 	}
 	switch {

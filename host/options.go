@@ -20,6 +20,8 @@ const CompatibleVersion = "v0.84.0"
 type Common struct {
 	// Cluster says which cluster; it is dialled only when an operation needs it.
 	Cluster cluster.Options
+	// Open says how packages are opened that are not on this machine.
+	Open OpenOptions
 	// Plugins are asked at the hooks that they declare, in this order.
 	Plugins []Plugin
 	// Reviewer is shown the plan and may say no; nil means yes.
@@ -35,6 +37,13 @@ type Common struct {
 	Timeout time.Duration
 	// Deadline bounds the whole operation; 0 means no bound.
 	Deadline time.Duration
+	// PlainHTTP allows registries that speak no HTTPS; InsecureSkipTLSVerify trusts any certificate.
+	PlainHTTP             bool
+	InsecureSkipTLSVerify bool
+	// Concurrency is how many requests to a registry are under way at once; 0 means 6.
+	Concurrency int
+	// Retries is how often pushing is tried again without anything achieved in between; 0 means 3.
+	Retries int
 	// PlanDigest, if set, is the only plan that may be carried out.
 	PlanDigest string
 	// Version is the version of the program, recorded beside CompatibleVersion.

@@ -18,10 +18,19 @@ func (d *deployment) preflight() error {
 	problems := definitionProblems(d.definition)
 	for _, c := range d.selected {
 		problems = append(problems, d.unsupported(c)...)
-		problems = append(problems, d.valueProblems(c)...)
 		if err := action.Preflight(c, "onDeploy", c.Actions.OnDeploy); err != nil {
 			problems = append(problems, err.Error())
 		}
+	}
+	return preflightError(problems)
+}
+
+// preflightValues refuses templates that refer to what nobody gives. It needs to know the services
+// of the cluster, which templates may name.
+func (d *deployment) preflightValues() error {
+	var problems []string
+	for _, c := range d.selected {
+		problems = append(problems, d.valueProblems(c)...)
 	}
 	return preflightError(problems)
 }
@@ -61,13 +70,8 @@ func (d *deployment) unsupported(c spec.Component) []string {
 	refuse := func(format string, args ...any) {
 		out = append(out, fmt.Sprintf("component %q ", c.Name)+fmt.Sprintf(format, args...))
 	}
-	if !d.connected() {
-		if len(c.Images)+len(c.ImageArchives) > 0 {
-			refuse("brings images, and pushing them to a registry is not supported yet: deploy with --connected where the cluster can pull them itself")
-		}
-		if len(c.Repos) > 0 {
-			refuse("brings git repositories, and pushing them is not supported yet: deploy with --connected where the cluster can reach them itself")
-		}
+	if !d.connected() && len(c.Repos) > 0 {
+		refuse("brings git repositories, and pushing them is not supported yet: deploy with --connected where the cluster can reach them itself")
 	}
 	if len(c.DataInjections) > 0 {
 		refuse("has dataInjections, which are not supported yet")

@@ -9,6 +9,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/bundle"
 	"github.com/zarf-host/zarf-host/host/cluster"
 	"github.com/zarf-host/zarf-host/host/object"
+	"github.com/zarf-host/zarf-host/host/registry"
 	"github.com/zarf-host/zarf-host/host/spec"
 	"github.com/zarf-host/zarf-host/host/template"
 	"github.com/zarf-host/zarf-host/host/wait"
@@ -20,11 +21,14 @@ type steps struct {
 	bundle    *bundle.Bundle // nil where nothing is placed
 	templates *templating
 	loader    template.Loader
-	conn      *cluster.Cluster // nil where no cluster is needed
+	conn      *cluster.Cluster  // nil where no cluster is needed
+	services  *services         // nil where no cluster is needed
+	images    *registry.Content // nil where nothing is pushed
 }
 
 func (d *deployment) steps() *steps {
-	return &steps{common: d.Common, bundle: d.pkg.bundle, templates: d.templates, loader: os.ReadFile, conn: d.conn}
+	return &steps{common: d.Common, bundle: d.pkg.bundle, templates: d.templates, loader: os.ReadFile,
+		conn: d.conn, services: d.services, images: d.images}
 }
 
 func (s *steps) Run(ctx context.Context, component spec.Component, set spec.ActionSet, actions []spec.Action) error {
@@ -82,6 +86,13 @@ func (s *steps) PlaceFiles(ctx context.Context, component spec.Component) error 
 		Render: func(text []byte) ([]byte, error) { return s.templates.content(component).Render(text, s.loader) },
 	}
 	return files.Place(ctx, component, root.FS())
+}
+
+func (s *steps) PushImages(ctx context.Context, component spec.Component) error {
+	if s.images == nil {
+		return nil
+	}
+	return s.services.push(ctx, s.images, component)
 }
 
 func (s *steps) WaitHealthy(ctx context.Context, objects []object.Ref) error {

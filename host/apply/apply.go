@@ -45,6 +45,8 @@ type Releases interface {
 type Steps interface {
 	Run(ctx context.Context, component spec.Component, set spec.ActionSet, actions []spec.Action) error
 	PlaceFiles(ctx context.Context, component spec.Component) error
+	// PushImages brings the images of a component to the cluster's registry.
+	PushImages(ctx context.Context, component spec.Component) error
 	WaitHealthy(ctx context.Context, objects []object.Ref) error
 }
 

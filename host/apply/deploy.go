@@ -106,6 +106,9 @@ func (r *run) install(ctx context.Context, component spec.Component, steps []pla
 	if err := r.Steps.PlaceFiles(ctx, component); err != nil {
 		return err
 	}
+	if err := r.Steps.PushImages(ctx, component); err != nil {
+		return err
+	}
 	for _, step := range steps {
 		if skipUnchanged && step.Action == plan.ReleaseUnchanged {
 			r.say(event.Info, "chart", component.Name, "release %s is unchanged: skipped", step.Release)

@@ -117,6 +117,13 @@ func (w *world) PlaceFiles(ctx context.Context, component spec.Component) error 
 	return w.do(ctx, "files of %s", component.Name)
 }
 
+func (w *world) PushImages(ctx context.Context, component spec.Component) error {
+	if len(component.Images) == 0 {
+		return nil
+	}
+	return w.do(ctx, "images of %s", component.Name)
+}
+
 func (w *world) WaitHealthy(ctx context.Context, objects []object.Ref) error {
 	return w.do(ctx, "healthy %s", objects[0].Name)
 }

@@ -94,11 +94,31 @@ func (t *tree) component(p plan.Plan, c plan.Component) {
 	for _, f := range c.Files {
 		t.line(2, "file %s", f)
 	}
+	for _, img := range p.Images {
+		if img.Component == c.Name {
+			mark := map[plan.ImageAction]string{plan.ImagePush: "+", plan.ImagePresent: "="}[img.Action]
+			t.line(2, "%s image %s: %s (%s)", mark, img.Reference, img.Action, size(img.Bytes))
+		}
+	}
 	for _, r := range p.Releases {
 		if r.Component == c.Name {
 			t.release(r)
 		}
 	}
+}
+
+// size writes a number of bytes as people read it.
+func size(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, prefix := float64(n)/unit, 0
+	for value >= unit && prefix < len("KMGT")-1 {
+		value /= unit
+		prefix++
+	}
+	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[prefix])
 }
 
 func (t *tree) release(r plan.Release) {
