@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -54,7 +55,7 @@ func underLease(ctx context.Context, c Common, conn *cluster.Cluster, name strin
 	if failed := lease.Release(late); failed != nil {
 		c.say(event.Warn, "lease", failed.Error())
 	}
-	if cause := context.Cause(work); err != nil && cause != nil {
+	if cause := context.Cause(work); err != nil && cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
 	return result, err

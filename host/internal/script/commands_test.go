@@ -160,6 +160,9 @@ func exitCodeOf(ts *testscript.TestScript, err error) int {
 	return 0
 }
 
+// reachLimit is how long a program may take to say what a signal waits for.
+const reachLimit = time.Minute
+
 // interruptLimit is what SPEC 2 gives a cancelled operation, and a little for a busy machine.
 const interruptLimit = 12 * time.Second
 
@@ -193,6 +196,10 @@ func endWith(ts *testscript.TestScript, signal syscall.Signal, args []string) er
 	go func() { ended <- cmd.Wait() }()
 	select {
 	case <-said.reached:
+	case <-time.After(reachLimit):
+		_ = cmd.Process.Kill()
+		<-ended
+		ts.Fatalf("it did not say %q within %v:\n%s", args[0], reachLimit, said.text.String())
 	case err := <-ended:
 		ts.Fatalf("it ended (%v) before it said %q:\n%s", err, args[0], said.text.String())
 	}
