@@ -62,11 +62,13 @@ func (r recovery) release(ctx context.Context, release object.Release, keep []ob
 	if err != nil || done.Action != chart.RecoveryUninstall || r.installs(release) {
 		return err
 	}
+	if err := r.save(ctx, func(s *state.Record) { s.Own = s.Own.DropChart(release) }); err != nil {
+		return err
+	}
 	return r.save(ctx, func(s *state.Record) {
 		for _, c := range s.Package.DeployedComponents {
 			s.Package = s.Package.DropChart(c.Name, release)
 		}
-		s.Own = s.Own.DropChart(release)
 	})
 }
 

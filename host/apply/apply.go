@@ -14,8 +14,12 @@ import (
 	"github.com/zarf-host/zarf-host/host/state"
 )
 
-// cancelBudget is how long everything that follows a cancellation may take together (SPEC 2).
-const cancelBudget = 10 * time.Second
+const (
+	// cancelBudget is how long everything that follows a cancellation may take together (SPEC 2).
+	cancelBudget = 10 * time.Second
+	// bookReserve is what is left of it when onFailure actions are stopped.
+	bookReserve = time.Second
+)
 
 // ErrLeaseLost is the cause with which an operation's context is cancelled when its lease is lost:
 // somebody else may be at work, so nothing more is written.
@@ -103,26 +107,33 @@ type run struct {
 	plan   plan.Plan
 	record state.Record
 	result Result
-	// books is for writing down what became of the work: it lives on for a while when the
-	// operation's context is done.
-	books context.Context
+	// books is for writing down what became of the work, late for what a failure asks for: both live
+	// on for a while when the operation's context is done.
+	books, late context.Context
 }
 
 // begin starts an operation. The caller calls end when it is over.
 func (e Engine) begin(ctx context.Context, p plan.Plan, record state.Record) (r *run, end func()) {
-	books, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	books, endBooks := outliving(ctx, cancelBudget)
+	late, endLate := outliving(ctx, cancelBudget-bookReserve)
+	r = &run{Engine: e, plan: p, record: record, books: books, late: late}
+	r.result.Record = record
+	return r, func() { endLate(); endBooks() }
+}
+
+// outliving returns a context that ends some time after ctx.
+func outliving(ctx context.Context, by time.Duration) (context.Context, func()) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(cancelBudget)
+		timer := time.NewTimer(by)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
 			cancel()
-		case <-books.Done():
+		case <-longer.Done():
 		}
 	})
-	r = &run{Engine: e, plan: p, record: record, books: books}
-	r.result.Record = record
-	return r, func() { stop(); cancel() }
+	return longer, func() { stop(); cancel() }
 }
 
 func (r *run) say(level event.Level, step, component, format string, args ...any) {
@@ -175,7 +186,8 @@ func leaseLost(ctx context.Context) bool {
 }
 
 // failure runs what a failing component asks for and records the outcome of the component. On a
-// cancellation the record comes first, because the actions may use up what time is left.
+// cancellation the records come first, that of the whole attempt too, because the actions may use up
+// what time is left.
 func (r *run) failure(ctx context.Context, component spec.Component, set spec.ActionSet, was state.Status, err error) error {
 	if leaseLost(ctx) {
 		return err
@@ -184,13 +196,16 @@ func (r *run) failure(ctx context.Context, component spec.Component, set spec.Ac
 	record := func() error {
 		return r.note(ctx, func(s *state.Record) {
 			s.Package = s.Package.FinishComponent(component.Name, how, r.Now(), was)
+			if how == state.Cancelled {
+				s.Package = s.Package.Finish(how, r.Now(), nil)
+			}
 		})
 	}
 	actions := func() {
 		if len(set.OnFailure) == 0 {
 			return
 		}
-		if failed := r.Steps.Run(r.books, component, set, set.OnFailure); failed != nil {
+		if failed := r.Steps.Run(r.late, component, set, set.OnFailure); failed != nil {
 			r.say(event.Warn, "action", component.Name, "onFailure of component %q failed too: %v", component.Name, failed)
 		}
 	}
@@ -206,8 +221,8 @@ func (r *run) failure(ctx context.Context, component spec.Component, set spec.Ac
 // finish records the outcome of the whole operation.
 func (r *run) finish(ctx context.Context, err error, config *state.DeployConfig) error {
 	r.result.Outcome = outcome(ctx, err)
-	if leaseLost(ctx) {
-		return err
+	if latest, _ := r.record.Package.LatestEvent(); leaseLost(ctx) || r.result.Outcome == state.Cancelled && latest.Outcome == state.Cancelled {
+		return err // it is the successor's to say, or on record already
 	}
 	record := func(how state.EventOutcome) error {
 		r.result.Outcome = how
@@ -293,9 +308,13 @@ func (r *run) uninstall(ctx context.Context, release plan.PruneRelease) error {
 		r.say(event.Warn, "prune", release.Component, "release %s is gone already", release.Release)
 	}
 	r.result.Kept = append(r.result.Kept, done.Kept...)
+	// In this order, and each in a write of its own: what is left after the first is a chart that is
+	// gone, which a repeat finds out, and not a note about a chart that no record names.
+	if err := r.note(ctx, func(s *state.Record) { s.Own = s.Own.DropChart(release.Release) }); err != nil {
+		return err
+	}
 	return r.note(ctx, func(s *state.Record) {
 		s.Package = s.Package.DropChart(release.Component, release.Release)
-		s.Own = s.Own.DropChart(release.Release)
 	})
 }
 

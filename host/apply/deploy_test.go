@@ -118,9 +118,8 @@ func TestDeployCancelled(t *testing.T) {
 		"install front",
 		"close front",
 		"record InProgress web:Deploying[front=Failed] front@7",
-		"record InProgress web:Succeeded[front=Failed] front@7",
-		"run failure of web",
 		"record Cancelled web:Succeeded[front=Failed] front@7",
+		"run failure of web",
 	)
 }
 

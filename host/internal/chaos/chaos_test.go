@@ -40,8 +40,13 @@ func TestChaos(t *testing.T) {
 			}
 		})
 		t.Run("interrupt-"+op.name, func(t *testing.T) {
-			for _, n := range choose(t, "interrupt", ref.count(), 2) {
-				t.Run(ref.at(n), func(t *testing.T) { t.Parallel(); interrupted(t, cluster, ref, n, table) })
+			for i, n := range choose(t, "interrupt", ref.count(), 2) {
+				if full() || i%2 == 0 {
+					t.Run("before-"+ref.at(n), func(t *testing.T) { t.Parallel(); interrupted(t, cluster, ref, n, true, table) })
+				}
+				if full() || i%2 == 1 {
+					t.Run("after-"+ref.at(n), func(t *testing.T) { t.Parallel(); interrupted(t, cluster, ref, n, false, table) })
+				}
 			}
 		})
 		t.Run("fault-"+op.name, func(t *testing.T) {
@@ -240,21 +245,28 @@ func faulty(t *testing.T, cluster *testcluster.Cluster, ref reference, n int, f 
 // cancelLimit is how long a cancelled operation may take to end, with a second for the machine.
 const cancelLimit = 11 * time.Second
 
-// interrupted sends SIGINT when request n is under way.
-func interrupted(t *testing.T, cluster *testcluster.Cluster, ref reference, n int, table *scores) {
+// interrupted sends SIGINT when request n is on its way, which then never arrives, or when its answer
+// is.
+func interrupted(t *testing.T, cluster *testcluster.Cluster, ref reference, n int, before bool, table *scores) {
 	defer table.enter(t, ref.name, "SIGINT")
 	c := newCell(t, cluster)
 	ref.prepare(c)
-	before := c.picture()
+	was := c.picture()
 	c.proxy.Reset()
 	var p *process
 	var at time.Time
 	started := make(chan struct{})
-	c.proxy.Inject(faultproxy.Rule{At: n, Fault: faultproxy.Slow(300 * time.Millisecond), Before: func(faultproxy.Request) {
+	signal := func(faultproxy.Request) {
 		<-started
 		at = time.Now()
 		p.interrupt()
-	}})
+		time.Sleep(100 * time.Millisecond) // it arrives before the answer does
+	}
+	rule := faultproxy.Rule{At: n, After: signal}
+	if before {
+		rule = faultproxy.Rule{At: n, Before: signal, Fault: faultproxy.Hang(5 * time.Second)}
+	}
+	c.proxy.Inject(rule)
 	p = c.start(ref.args(c)...)
 	close(started)
 	code := p.wait()
@@ -269,7 +281,7 @@ func interrupted(t *testing.T, cluster *testcluster.Cluster, ref reference, n in
 	if slices.ContainsFunc(mid.lines, func(l string) bool { return strings.HasPrefix(l, "lease") }) {
 		t.Errorf("the lease is still there")
 	}
-	begun := len(mid.events) > len(before.events)
+	begun := len(mid.events) > len(was.events)
 	switch {
 	case code == 0: // it came to its end before the signal could stop it
 		mid.same(c, ref.end)
@@ -281,5 +293,5 @@ func interrupted(t *testing.T, cluster *testcluster.Cluster, ref reference, n in
 	case strings.Contains(p.out.String(), "rolled back"):
 		t.Errorf("something was rolled back\n%s", p.out.String())
 	}
-	c.again(ref, before.claim, table)
+	c.again(ref, was.claim, table)
 }
