@@ -13,7 +13,9 @@ type InspectOptions struct {
 	Target string
 	// Namespace is the one that a deployed package is in instead of its own, if any.
 	Namespace string
-	Cluster   cluster.Options
+	// Open says how a package is opened that is not on this machine.
+	Open    OpenOptions
+	Cluster cluster.Options
 }
 
 // Inspected is what is known of a package, in an archive or deployed.
@@ -32,7 +34,7 @@ func Inspect(ctx context.Context, o InspectOptions) (Inspected, error) {
 	if isName(o.Target) {
 		return inspectDeployed(ctx, o)
 	}
-	p, err := Open(ctx, o.Target, OpenOptions{})
+	p, err := Open(ctx, o.Target, o.Open)
 	if err != nil {
 		return Inspected{}, err
 	}

@@ -2,9 +2,9 @@ package host
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/zarf-host/zarf-host/host/bundle"
+	"github.com/zarf-host/zarf-host/host/event"
 	"github.com/zarf-host/zarf-host/host/source"
 	"github.com/zarf-host/zarf-host/host/spec"
 )
@@ -12,6 +12,21 @@ import (
 // OpenOptions say how a package is opened. The zero value is right for most callers.
 type OpenOptions struct {
 	Limits bundle.Limits
+	// SHA256 is what an archive must hash to, in hex; an https:// one needs it. It pins an oci://
+	// reference.
+	SHA256 string
+	// Architecture is that of the package to take from an oci:// reference that has several. Default:
+	// this machine's.
+	Architecture string
+	// Concurrency is how many files are fetched from a registry at once. Default 6.
+	Concurrency int
+	// PlainHTTP allows servers that speak no HTTPS, where they are neither on loopback nor in a
+	// private network.
+	PlainHTTP bool
+	// InsecureSkipTLSVerify accepts any certificate of a server.
+	InsecureSkipTLSVerify bool
+	// Sink is told of what is tried again. The operations use their own.
+	Sink event.Sink
 }
 
 // Package is an opened and validated package. Close it.
@@ -20,14 +35,26 @@ type Package struct {
 	source string
 }
 
-// Open opens a package (an archive, the .part000 file of a split one, or a folder), verifies its
-// checksums and validates its definition. The package itself is never changed.
+// Open opens a package: an archive, the .part000 file of a split one, a folder, an oci:// reference,
+// or the https:// address of an archive. It verifies its checksums, of a package in a registry those
+// of a file when the file is read. The package itself is never changed.
 func Open(ctx context.Context, ref string, o OpenOptions) (*Package, error) {
-	b, err := source.Open(ctx, ref, source.Options{Bundle: bundle.Options{Limits: o.Limits}})
+	b, err := source.Open(ctx, ref, source.Options{
+		Bundle:       bundle.Options{Limits: o.Limits, SHA256: o.SHA256, Concurrency: o.Concurrency},
+		Architecture: o.Architecture, PlainHTTP: o.PlainHTTP, InsecureSkipTLSVerify: o.InsecureSkipTLSVerify,
+		Sink: o.Sink,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("opening package %q: %w", source.Clean(ref), err)
+		return nil, err
 	}
 	return &Package{bundle: b, source: source.Clean(ref)}, nil
+}
+
+// openOptions say how the package of an operation is opened.
+func (c Common) openOptions() OpenOptions {
+	o := c.Open
+	o.Sink = c.Sink
+	return o
 }
 
 // Close frees what the package holds open.

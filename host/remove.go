@@ -87,7 +87,7 @@ func (r *removal) identify(ctx context.Context) (err error) {
 		r.name = r.Target
 		return nil
 	}
-	pkg, err := Open(ctx, r.Target, OpenOptions{})
+	pkg, err := Open(ctx, r.Target, r.openOptions())
 	if err != nil {
 		return err
 	}

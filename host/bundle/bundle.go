@@ -21,6 +21,9 @@ type Options struct {
 	// MemoryBytes is how much content is kept from the first pass, so that reading small files
 	// needs no second one. Default 32 MiB.
 	MemoryBytes int64
+	// SHA256 is what the bytes of the archive must hash to, in hex. Default: whatever they do. A folder
+	// has no such bytes.
+	SHA256 string
 	// Concurrency is how many files of a Remote are fetched at once. Default 6.
 	Concurrency int
 }
@@ -49,7 +52,7 @@ type Bundle struct {
 // folder. A package that is too old to have checksums opens, but is not Verified.
 func Open(ctx context.Context, path string, opts Options) (*Bundle, error) {
 	limits := opts.Limits.withDefaults()
-	t, err := openTree(path, limits)
+	t, err := openTree(path, limits, opts.SHA256)
 	if err != nil {
 		return nil, fmt.Errorf("opening package %q: %w", path, err)
 	}
@@ -64,15 +67,15 @@ type Stream interface {
 	Close() error
 }
 
-// OpenStream opens an archive that lies elsewhere and whose bytes must have the sha256 that is given
-// in hex. name is what errors call it. The bundle owns s from here on, also if it does not open.
-func OpenStream(ctx context.Context, name, sha256 string, s Stream, opts Options) (*Bundle, error) {
-	if !isSHA256(sha256) {
-		return nil, errors.Join(fmt.Errorf("opening package %q: %q is not a sha256 in hex", name, sha256), s.Close())
+// OpenStream opens an archive that lies elsewhere, whose SHA256 the options have to give. name is
+// what errors call it. The bundle owns s from here on, also if it does not open.
+func OpenStream(ctx context.Context, name string, s Stream, opts Options) (*Bundle, error) {
+	if !isSHA256(opts.SHA256) {
+		return nil, errors.Join(fmt.Errorf("opening package %q: %w", name, notSHA256(opts.SHA256)), s.Close())
 	}
 	limits := opts.Limits.withDefaults()
 	t := &archive{
-		name: name[strings.LastIndexByte(name, '/')+1:], limits: limits, sum: sha256, close: s.Close,
+		name: name[strings.LastIndexByte(name, '/')+1:], limits: limits, sum: opts.SHA256, close: s.Close,
 		open: func(ctx context.Context) (io.ReadCloser, error) {
 			rc, err := s.Open(ctx)
 			if err != nil {
@@ -84,6 +87,8 @@ func OpenStream(ctx context.Context, name, sha256 string, s Stream, opts Options
 	return openFrom(ctx, name, t, limits, opts)
 }
 
+func notSHA256(given string) error { return fmt.Errorf("%q is not a sha256 in lower-case hex", given) }
+
 func openFrom(ctx context.Context, name string, t tree, limits Limits, opts Options) (*Bundle, error) {
 	b, err := read(ctx, t, limits, orDefault(opts.MemoryBytes, 32<<20))
 	if err != nil {
@@ -92,18 +97,23 @@ func openFrom(ctx context.Context, name string, t tree, limits Limits, opts Opti
 	return b, nil
 }
 
-func openTree(path string, limits Limits) (tree, error) {
+// openTree opens what lies at a path. sum is what it must hash to, or "".
+func openTree(path string, limits Limits, sum string) (tree, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	switch {
+	case sum != "" && !isSHA256(sum):
+		return nil, notSHA256(sum)
+	case sum != "" && info.IsDir():
+		return nil, errors.New("a folder has no checksum of its own that could be compared with the given one")
 	case info.IsDir():
 		return openFolder(path, limits)
 	case !info.Mode().IsRegular():
 		return nil, refuse(filepath.Base(path), "neither a file nor a folder")
 	case strings.HasSuffix(path, splitSuffix):
-		return openSplit(path, limits)
+		return openSplit(path, limits, sum)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -112,6 +122,7 @@ func openTree(path string, limits Limits) (tree, error) {
 	return &archive{
 		name:   filepath.Base(path),
 		limits: limits,
+		sum:    sum,
 		// Each pass reads through a view of its own, so that passes may run side by side.
 		open: func(context.Context) (io.ReadCloser, error) {
 			return io.NopCloser(io.NewSectionReader(f, 0, 1<<62)), nil

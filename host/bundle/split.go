@@ -51,8 +51,8 @@ func parseSplitHeader(data []byte) (splitHeader, error) {
 }
 
 // openSplit opens a split archive by its header. The parts are read where they lie, one open at a
-// time, never joined on disk.
-func openSplit(path string, limits Limits) (*archive, error) {
+// time, never joined on disk. sum is what they must hash to together, or "".
+func openSplit(path string, limits Limits, sum string) (*archive, error) {
 	data, err := readHeader(path)
 	if err != nil {
 		return nil, err
@@ -61,6 +61,9 @@ func openSplit(path string, limits Limits) (*archive, error) {
 	h, err := parseSplitHeader(data)
 	if err != nil {
 		return nil, &RefusedError{File: name, Reason: err.Error()}
+	}
+	if sum != "" && sum != h.Sha256Sum {
+		return nil, refuse(name, "the header declares the sha256 %s of the parts together, expected was %s", h.Sha256Sum, sum)
 	}
 	base := strings.TrimSuffix(path, splitSuffix)
 	part := func(n int) string { return fmt.Sprintf("%s.part%03d", base, n) }

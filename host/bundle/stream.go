@@ -40,7 +40,7 @@ func (s *stream) drain() error {
 	}
 	if s.sum != "" {
 		if got := hex.EncodeToString(s.raw.Sum(nil)); got != s.sum {
-			return refuse(s.name, "its sha256 is %s, declared was %s", got, s.sum)
+			return refuse(s.name, "its sha256 is %s, expected was %s", got, s.sum)
 		}
 	}
 	return nil

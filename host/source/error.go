@@ -28,7 +28,7 @@ type UnsupportedError struct {
 
 // Error names the reference and the reason.
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("opening package source %q: %s", e.Ref, e.Reason)
+	return fmt.Sprintf("opening package %q: %s", e.Ref, e.Reason)
 }
 
 // Hint says which form to use instead.

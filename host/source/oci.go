@@ -24,13 +24,13 @@ const maxManifest = 16 << 20
 
 // openOCI opens the package that a registry has under a reference for an architecture.
 func openOCI(ctx context.Context, ref string, o Options) (*bundle.Bundle, error) {
-	parsed, given, err := parseReference(ref, o.SHA256)
+	parsed, given, err := parseReference(ref, o.Bundle.SHA256)
 	if err != nil {
 		return nil, err
 	}
 	r, err := dialRepository(ctx, parsed, given, o)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("opening package %q: %w", Clean(ref), err)
 	}
 	manifest, err := r.manifest(ctx, parsed.Reference)
 	if err != nil {

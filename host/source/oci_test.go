@@ -337,7 +337,7 @@ func TestOCINotThere(t *testing.T) {
 	arm := quick
 	arm.Architecture = "arm64"
 	pinned := quick
-	pinned.SHA256 = strings.Repeat("a", 64)
+	pinned.Bundle.SHA256 = strings.Repeat("a", 64)
 	for _, c := range []struct {
 		ref    string
 		o      source.Options

@@ -26,21 +26,19 @@ func Open(ctx context.Context, ref string, opts Options) (*bundle.Bundle, error)
 	if err := supported(ref); err != nil {
 		return nil, err
 	}
+	opts = opts.withDefaults()
 	switch schemeOf(ref) {
 	case "oci":
-		return openOCI(ctx, ref, opts.withDefaults())
+		return openOCI(ctx, ref, opts)
 	case "https", "http":
-		return openWeb(ctx, ref, opts.withDefaults())
-	}
-	if opts.SHA256 != "" {
-		return nil, &UnsupportedError{Ref: ref, Reason: "a checksum was given for a package on this machine, whose own checksums are verified", hint: "leave out --shasum"}
+		return openWeb(ctx, ref, opts)
 	}
 	info, err := os.Stat(ref)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &UnsupportedError{Ref: ref, Reason: "no such file or folder", hint: forms}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening package source: %w", err)
+		return nil, fmt.Errorf("opening package %q: %w", ref, err)
 	}
 	if !info.IsDir() && !archiveForm.MatchString(ref) && !strings.HasSuffix(ref, ".part000") {
 		return nil, &UnsupportedError{Ref: ref, Reason: "not the name of a package", hint: "packages end in .tar.zst, .tar or .part000"}

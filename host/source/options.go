@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/zarf-host/zarf-host/host/bundle"
@@ -11,13 +12,12 @@ import (
 
 // Options say how a source is opened. The zero value is right for local packages and most registries.
 type Options struct {
-	// Bundle is handed on to bundle.
+	// Bundle is handed on to bundle. Its SHA256 is what pins an oci:// reference, and an https://
+	// archive needs it.
 	Bundle bundle.Options
 	// Architecture is that of the package to take from a reference that has several. Default: this
 	// machine's.
 	Architecture string
-	// SHA256 is what an https:// archive must hash to, in hex, and what pins an oci:// reference.
-	SHA256 string
 	// PlainHTTP allows http:// and registries that speak no HTTPS. HTTPS is tried first with these. On
 	// loopback and in private networks it is always allowed.
 	PlainHTTP bool
@@ -38,6 +38,7 @@ type Options struct {
 const maxBackoff = 10 * time.Second
 
 func (o Options) withDefaults() Options {
+	o.Bundle.SHA256 = strings.ToLower(o.Bundle.SHA256)
 	o.Architecture = cmp.Or(o.Architecture, runtime.GOARCH)
 	o.Retries = max(0, cmp.Or(o.Retries, 5))
 	o.Backoff = cmp.Or(o.Backoff, 250*time.Millisecond)

@@ -19,7 +19,7 @@ func openWeb(ctx context.Context, ref string, o Options) (*bundle.Bundle, error)
 	if err != nil {
 		return nil, err
 	}
-	return bundle.OpenStream(ctx, w.name, strings.ToLower(o.SHA256), w, o.Bundle)
+	return bundle.OpenStream(ctx, w.name, w, o.Bundle)
 }
 
 // web is an archive on a web server.
@@ -41,7 +41,7 @@ func newWeb(ref string, o Options) (*web, error) {
 		// The error would repeat the address, with whatever secret is in it.
 		return nil, bad("not an address", "percent-encode the special characters of user and password")
 	}
-	if o.SHA256 == "" {
+	if o.Bundle.SHA256 == "" {
 		return nil, bad("a package on a web server needs the checksum that it must have", "give the sha256 of the archive with --shasum")
 	}
 	if address.Scheme == "http" && !o.PlainHTTP && !local(address.Host) {

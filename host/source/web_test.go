@@ -70,7 +70,7 @@ func sumOf(data []byte) string {
 // trusting are options for a site whose archive is data.
 func trusting(data []byte) source.Options {
 	o := quick
-	o.SHA256, o.InsecureSkipTLSVerify = sumOf(data), true
+	o.Bundle.SHA256, o.InsecureSkipTLSVerify = sumOf(data), true
 	return o
 }
 
@@ -97,7 +97,7 @@ func TestWeb(t *testing.T) {
 	s := newSite(t, data)
 	local := openLocal(t, path)
 	o := trusting(data)
-	o.SHA256 = strings.ToUpper(o.SHA256)
+	o.Bundle.SHA256 = strings.ToUpper(o.Bundle.SHA256)
 	same(t, local, open(t, s.URL+"/p.tar.zst", o))
 
 	t.Run("one pass for what is small", func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestWebRefused(t *testing.T) {
 	at := user + "/p.tar.zst?signature=secret"
 	o := trusting(data)
 	wrong, short, none, untrusting := o, o, o, o
-	wrong.SHA256, short.SHA256, none.SHA256, untrusting.InsecureSkipTLSVerify = strings.Repeat("0", 64), "abc", "", false
+	wrong.Bundle.SHA256, short.Bundle.SHA256, none.Bundle.SHA256, untrusting.InsecureSkipTLSVerify = strings.Repeat("0", 64), "abc", "", false
 	for _, c := range []struct {
 		ref  string
 		o    source.Options

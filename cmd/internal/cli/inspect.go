@@ -44,6 +44,7 @@ func (r *root) inspectCmd() *cobra.Command {
 
 func (r *root) inspectOne(what, short string, show func(io.Writer, host.Inspected) error) *cobra.Command {
 	var namespace string
+	var flags sourceFlags
 	cmd := &cobra.Command{
 		Use:   what + " PACKAGE|NAME",
 		Short: short,
@@ -52,19 +53,22 @@ func (r *root) inspectOne(what, short string, show func(io.Writer, host.Inspecte
 			if err := r.checkGlobals(); err != nil {
 				return err
 			}
-			p, err := r.inspect(cmd.Context(), args[0], namespace)
+			p, err := r.inspect(cmd.Context(), host.InspectOptions{
+				Cluster: r.cluster(), Open: r.open(flags), Target: args[0], Namespace: namespace,
+			})
 			if err != nil {
 				return err
 			}
 			return show(r.streams.Out, p)
 		},
 	}
+	flags.add(cmd)
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "the `namespace` that a deployed package is in instead of its own")
 	return cmd
 }
 
-func (r *root) inspect(ctx context.Context, target, namespace string) (host.Inspected, error) {
-	p, err := host.Inspect(ctx, host.InspectOptions{Cluster: r.cluster(), Target: target, Namespace: namespace})
+func (r *root) inspect(ctx context.Context, o host.InspectOptions) (host.Inspected, error) {
+	p, err := host.Inspect(ctx, o)
 	if err != nil {
 		return p, err
 	}

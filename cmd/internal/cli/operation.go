@@ -20,6 +20,7 @@ import (
 
 // operationFlags are the flags that every operation on a cluster has.
 type operationFlags struct {
+	sourceFlags
 	confirm       bool
 	dryRun        bool
 	components    string
@@ -31,6 +32,7 @@ type operationFlags struct {
 }
 
 func (o *operationFlags) add(cmd *cobra.Command) {
+	o.sourceFlags.add(cmd)
 	f := cmd.Flags()
 	f.BoolVarP(&o.confirm, "confirm", "c", false, "go on without asking")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and stop")
@@ -49,7 +51,7 @@ func (r *root) common(ctx context.Context, o operationFlags, timeout time.Durati
 		return host.Common{}, nil, err
 	}
 	return host.Common{
-		Cluster: r.cluster(), Plugins: plugins, Sink: r.sink(), DryRun: o.dryRun,
+		Cluster: r.cluster(), Open: r.open(o.sourceFlags), Plugins: plugins, Sink: r.sink(), DryRun: o.dryRun,
 		LockTimeout: o.lockTimeout, Deadline: o.deadline, Timeout: timeout, PlanDigest: o.planDigest,
 		Version: r.version, User: userName(), Reviewer: &reviewer{root: r, confirm: o.confirm},
 	}, closePlugins, nil

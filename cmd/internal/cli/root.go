@@ -39,6 +39,7 @@ type root struct {
 	logLevel, logFormat string
 	noColor             bool
 	noProgress          bool
+	remote              remoteFlags
 	kube                *genericclioptions.ConfigFlags
 	format              string // the output format of the command that ran
 }
@@ -74,6 +75,7 @@ func (r *root) globalFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.logFormat, "log-format", "console", "`format` of the log: console, json or dev")
 	flags.BoolVar(&r.noColor, "no-color", false, "print no colours")
 	flags.BoolVar(&r.noProgress, "no-progress", false, "show no progress, only warnings and results")
+	r.remote.add(flags)
 
 	r.kube = genericclioptions.NewConfigFlags(true)
 	// Zarf's own flags have these names or letters, or they make no sense for a whole operation.
