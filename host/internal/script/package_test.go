@@ -1,10 +1,12 @@
 package script_test
 
 import (
+	"archive/tar"
 	"flag"
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -24,6 +26,7 @@ func scriptPackage(ts *testscript.TestScript, neg bool, args []string) {
 	requires := flags.String("requires", "", "claim to require this version of Zarf")
 	flavor := flags.String("flavor", "", "claim this flavor")
 	unchecked := flags.Bool("unchecked", false, "leave out the checksums, as packages of old did")
+	hostile := flags.String("hostile", "", "add an entry of this kind to the archive, or to the first component's tar with in-component:")
 	if err := flags.Parse(args); err != nil || neg || flags.NArg() != 1 {
 		ts.Fatalf("usage: package [flags] DIR (%v)", err)
 	}
@@ -55,6 +58,24 @@ func scriptPackage(ts *testscript.TestScript, neg bool, args []string) {
 			return out
 		}
 	}
+	if *hostile != "" {
+		add := func(kind, prefix string) func([]packagetest.Entry) []packagetest.Entry {
+			return func(entries []packagetest.Entry) []packagetest.Entry {
+				bad, ok := hostileEntries(prefix)[kind]
+				if !ok {
+					ts.Fatalf("no hostile entry is called %q", kind)
+				}
+				return append(slices.Clone(bad), entries...)
+			}
+		}
+		if kind, inside := strings.CutPrefix(*hostile, "in-component:"); inside {
+			o.Component = func(component string, entries []packagetest.Entry) []packagetest.Entry {
+				return add(kind, component+"/files/0/")(entries)
+			}
+		} else {
+			o.Entries = add(*hostile, "")
+		}
+	}
 	out := filepath.Dir(dir)
 	var err error
 	switch {
@@ -67,6 +88,28 @@ func scriptPackage(ts *testscript.TestScript, neg bool, args []string) {
 		_, err = packagetest.Write(out, p, o)
 	}
 	ts.Check(err)
+}
+
+// hostileEntries are entries that lead out of where they are unpacked, or are none of a package's
+// business, by kind.
+func hostileEntries(prefix string) map[string][]packagetest.Entry {
+	evil := []byte("evil")
+	return map[string][]packagetest.Entry{
+		"parent":   {{Name: prefix + "../../../escaped", Mode: 0o644, Body: evil}},
+		"absolute": {{Name: "/tmp/zarf-host-escaped", Mode: 0o644, Body: evil}},
+		"symlink": {
+			{Name: prefix + "link", Type: tar.TypeSymlink, Link: "../../../.."},
+			{Name: prefix + "link/escaped", Mode: 0o644, Body: evil},
+		},
+		"hardlink": {{Name: prefix + "passwd", Type: tar.TypeLink, Link: "/etc/passwd"}},
+		"device":   {{Name: prefix + "null", Type: tar.TypeChar, Mode: 0o666}},
+		"fifo":     {{Name: prefix + "pipe", Type: tar.TypeFifo, Mode: 0o666}},
+		"twin": {
+			{Name: prefix + "twin", Mode: 0o644, Body: evil},
+			{Name: prefix + "TWIN", Mode: 0o644, Body: evil},
+		},
+		"unlisted": {{Name: prefix + "unlisted", Mode: 0o644, Body: evil}},
+	}
 }
 
 // volatile is what differs from run to run, and what stands for it.
