@@ -25,18 +25,18 @@ type way struct {
 	address string
 	broken  int // how many tunnels from the first on break at the first write
 
-	mu     sync.Mutex
-	opened int
-	open_  int
-	worst  int
+	mu      sync.Mutex
+	opened  int
+	current int
+	worst   int
 }
 
 func (w *way) open(context.Context) (registry.Tunnel, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.opened++
-	w.open_++
-	w.worst = max(w.worst, w.open_)
+	w.current++
+	w.worst = max(w.worst, w.current)
 	return &tunnel{way: w, broken: w.opened <= w.broken}, nil
 }
 
@@ -71,7 +71,7 @@ func (t *tunnel) Close() error {
 	time.Sleep(20 * time.Millisecond)
 	t.way.mu.Lock()
 	defer t.way.mu.Unlock()
-	t.way.open_--
+	t.way.current--
 	return nil
 }
 
@@ -91,8 +91,8 @@ func TestD4EachAttemptOpensItsTunnel(t *testing.T) {
 	if way.opened != 3 || way.worst != 1 {
 		t.Errorf("opened %d tunnels, %d at once", way.opened, way.worst)
 	}
-	if err := client.Close(); err != nil || way.open_ != 0 {
-		t.Errorf("%d tunnels are open after Close: %v", way.open_, err)
+	if err := client.Close(); err != nil || way.current != 0 {
+		t.Errorf("%d tunnels are open after Close: %v", way.current, err)
 	}
 	if r.Digest(t, "x", "1") == "" {
 		t.Error("the image is not there")

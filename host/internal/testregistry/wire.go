@@ -14,7 +14,6 @@ type Wire struct {
 	mu     sync.Mutex
 	flows  *sync.Cond // bytes may move again, or a connection is cut
 	conns  map[net.Conn]bool
-	opened int
 	sent   int64 // towards the registry
 	at     int64
 	action func()
@@ -75,27 +74,6 @@ func (w *Wire) Close() {
 	w.Cut()
 }
 
-// Opened is how many connections there were so far.
-func (w *Wire) Opened() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.opened
-}
-
-// Open is how many connections there are.
-func (w *Wire) Open() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.conns) / 2
-}
-
-// Sent is how many bytes went towards the registry.
-func (w *Wire) Sent() int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.sent
-}
-
 func (w *Wire) setStill(still bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,7 +98,6 @@ func (w *Wire) accept() {
 			_, _ = near.Close(), far.Close()
 			return
 		}
-		w.opened++
 		w.conns[near], w.conns[far] = true, true
 		w.mu.Unlock()
 		go w.relay(near, far, true)
