@@ -11,7 +11,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT    := go tool -modfile=.ci/tools.mod golangci-lint
 
 # Packages without slow integration tests: everything but those that need the control plane.
-.PHONY: all build plugins devcluster demo test test-short bench chaos lint fmt clean FORCE
+.PHONY: all build plugins devcluster devregistry demo test test-short bench chaos lint fmt clean FORCE
 
 all: build plugins devcluster
 
@@ -36,6 +36,11 @@ devcluster: bin/devcluster ## a real Kubernetes control plane in one binary
 bin/devcluster: FORCE
 	@cmd/devcluster/build $(CURDIR)/bin/devcluster
 
+devregistry: bin/devregistry ## a real registry, for tests
+
+bin/devregistry: FORCE
+	@cmd/devregistry/build $(CURDIR)/bin/devregistry
+
 bin/packagedir: FORCE
 	@CGO_ENABLED=0 go build -trimpath -o $@ ./host/internal/packagetest/packagedir
 
@@ -43,16 +48,16 @@ demo: bin/zarf-host bin/plugins/guard.wasm bin/devcluster bin/packagedir ## the 
 	@examples/01-guarded-prune/run
 
 # The race detector needs a C compiler; root on a Debian machine gets one, others go without.
-test: bin/zarf-host bin/plugins/guard.wasm bin/devcluster ## all tests
+test: bin/zarf-host bin/plugins/guard.wasm bin/devcluster bin/devregistry ## all tests
 	@.ci/test all
 
-test-short: bin/zarf-host bin/plugins/guard.wasm ## the tests that need no control plane
+test-short: bin/zarf-host bin/plugins/guard.wasm bin/devregistry ## the tests that need no control plane
 	@.ci/test short
 
 bench: bin/plugins/guard.wasm ## the speeds that we claim, as ratios
-	@go test -run '^$$' -bench . -benchtime 3x ./host/bundle ./host/plan ./host/wasm ./host/validate
+	@go test -run '^$$' -bench . -benchtime 3x ./host/bundle ./host/plan ./host/wasm ./host/validate ./host/registry
 
-chaos: bin/zarf-host bin/plugins/guard.wasm bin/devcluster ## kill the program at every mutating request
+chaos: bin/zarf-host bin/plugins/guard.wasm bin/devcluster bin/devregistry ## kill the program at every mutating request
 	@.ci/test chaos
 
 lint:

@@ -138,7 +138,7 @@ func (r *remote) hand(f File, body io.Reader, fn func(f File, r io.Reader) error
 func (r *remote) reserve(f File) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !keepsContent(f.Path) || f.Size > keepable || f.Size > r.memory {
+	if !keepsContent(f.Path, f.Size) || f.Size > keepable || f.Size > r.memory {
 		return false
 	}
 	r.memory -= f.Size

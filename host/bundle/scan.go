@@ -57,6 +57,10 @@ func (s *scan) file(path string, size int64, r io.Reader) error {
 	return nil
 }
 
+// manifestSize is the size up to which a blob of an image may be a manifest, which whoever pushes the
+// image reads before anything else.
+const manifestSize = 256 << 10
+
 // keeps decides whether a file stays in memory. The files that describe the package always do, and
 // have limits of their own; image layers never do, since only a registry wants them.
 func (s *scan) keeps(path string, size int64) (bool, error) {
@@ -72,7 +76,7 @@ func (s *scan) keeps(path string, size int64) (bool, error) {
 		}
 		return true, nil
 	}
-	if size > keepable || size > s.memory || !keepsContent(path) {
+	if size > keepable || size > s.memory || !keepsContent(path, size) {
 		return false, nil
 	}
 	s.memory -= size
@@ -80,6 +84,9 @@ func (s *scan) keeps(path string, size int64) (bool, error) {
 }
 
 // keepsContent reports whether a file may be asked for more than once.
-func keepsContent(path string) bool {
-	return path != SBOMPath && !strings.HasPrefix(path, ImagesDir+"/blobs/")
+func keepsContent(path string, size int64) bool {
+	if strings.HasPrefix(path, ImagesDir+"/blobs/") {
+		return size <= manifestSize
+	}
+	return path != SBOMPath
 }
