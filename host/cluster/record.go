@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,6 +35,7 @@ type Record struct {
 	UID             string
 
 	data, own []byte     // the keys as the cluster has them
+	written   time.Time  // when Zarf's key was written
 	pending   []keyValue // what writes that got no answer may have left instead
 }
 
@@ -130,6 +132,7 @@ func parse(secret *corev1.Secret) (Record, error) {
 		UID:             string(secret.UID),
 		data:            bytes.Clone(data),
 		own:             bytes.Clone(secret.Data[state.OwnKey]),
+		written:         writtenByZarf(secret),
 	}
 	if err := record.decode(); err != nil {
 		return Record{}, fmt.Errorf("reading Secret %q: %w", secret.Name, err)
@@ -139,9 +142,21 @@ func parse(secret *corev1.Secret) (Record, error) {
 }
 
 // decode reads the record from the keys as the cluster has them.
-func (r *Record) decode() (err error) {
-	r.Record, err = state.Decode(r.data, r.own)
+func (r *Record) decode() error {
+	decoded, err := state.Decode(r.data, r.own)
+	r.Record = decoded.Merged(r.written)
 	return err
+}
+
+// writtenByZarf says when Zarf's key was written last, as the API server keeps it.
+func writtenByZarf(secret *corev1.Secret) time.Time {
+	var last time.Time
+	for _, f := range secret.ManagedFields {
+		if f.Manager == zarfManager && f.Time != nil && f.Time.After(last) {
+			last = f.Time.Time
+		}
+	}
+	return last
 }
 
 // key returns the value of one key as the cluster has it.

@@ -2,6 +2,8 @@ package state
 
 import (
 	"cmp"
+	"log/slog"
+	"reflect"
 	"slices"
 
 	"github.com/zarf-host/zarf-host/host/object"
@@ -19,6 +21,58 @@ type Own struct {
 	Charts     []OwnChart `json:"charts,omitempty"`
 	// Kept are the objects that an uninstall must leave, and left, alive; sorted.
 	Kept []KeptObject `json:"kept,omitempty"`
+	// Components are what is remembered of the recorded components, in the record's order.
+	Components []OwnComponent `json:"components,omitempty"`
+	// Pushed are the images that deployments of this package pushed and no prune deleted; sorted.
+	Pushed []PushedImage `json:"pushed,omitempty"`
+	// Identity says whose definition the record has, as far as the definition does not.
+	Identity Identity `json:"identity,omitzero"`
+	// Deployment says how the last successful deployment was asked for, besides its configuration.
+	Deployment *Deployment `json:"deployment,omitempty"`
+
+	// What follows are copies of what the record has, made whenever a record is written.
+
+	// CLIVersion tells a removal of Zarf's, which leaves it as it was, from a deployment.
+	CLIVersion   string         `json:"cliVersion,omitempty"`
+	Events       []PackageEvent `json:"events,omitempty"`
+	DeployConfig *DeployConfig  `json:"deployConfig,omitempty"`
+}
+
+// Identity is what tells packages of the same name apart.
+type Identity struct {
+	// OriginalName is the name in the package, where it was deployed under another one.
+	OriginalName string `json:"originalName,omitempty"`
+	// Repository is the OCI repository that the package came from, without tag and digest.
+	Repository string `json:"repository,omitempty"`
+	// Signer is who signed the package, if that was verified.
+	Signer string `json:"signer,omitempty"`
+}
+
+// Deployment is what deploying the same again needs to know.
+type Deployment struct {
+	Components []string `json:"components"` // those that were selected
+	Connected  bool     `json:"connected,omitempty"`
+}
+
+// OwnComponent is what zarf-host remembers of a component.
+type OwnComponent struct {
+	Name string `json:"name"`
+	// Version and Digest are those of the package that the component was last successfully deployed
+	// from: what runs, also after an upgrade that failed and was rolled back.
+	Version string `json:"version,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+	// LastEvent and Releases are copies of what the record has.
+	LastEvent ComponentEvent   `json:"lastEvent,omitzero"`
+	Releases  []object.Release `json:"releases,omitempty"`
+}
+
+// PushedImage is a reference that was written to the cluster's registry.
+type PushedImage struct {
+	Reference string `json:"reference"`
+	Digest    string `json:"digest"`
+	Bytes     int64  `json:"bytes"`
+	// Version is that of the package that used it last.
+	Version string `json:"version,omitempty"`
 }
 
 // OwnChart is what zarf-host remembers of a release.
@@ -91,8 +145,63 @@ func (o Own) Keeps(ref object.Ref) bool {
 	return slices.ContainsFunc(o.Kept, func(k KeptObject) bool { return k.Key() == ref.Key() })
 }
 
+// Component returns what is remembered of a component, false when there is nothing.
+func (o Own) Component(name string) (OwnComponent, bool) {
+	for _, c := range o.Components {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return OwnComponent{}, false
+}
+
+// Runs records from which package a component was successfully deployed.
+func (o Own) Runs(name, version, digest string) Own {
+	o.Components = slices.Clone(o.Components)
+	i := slices.IndexFunc(o.Components, func(c OwnComponent) bool { return c.Name == name })
+	if i < 0 {
+		i = len(o.Components)
+		o.Components = append(o.Components, OwnComponent{Name: name})
+	}
+	o.Components[i].Version, o.Components[i].Digest = version, digest
+	return o
+}
+
+// Push records images that are about to be pushed. One that was pushed already is now what it is
+// about to be.
+func (o Own) Push(images ...PushedImage) Own {
+	pushed := slices.DeleteFunc(slices.Clone(o.Pushed), func(p PushedImage) bool {
+		return slices.ContainsFunc(images, func(i PushedImage) bool { return i.Reference == p.Reference })
+	})
+	pushed = append(pushed, images...)
+	slices.SortStableFunc(pushed, func(a, b PushedImage) int { return cmp.Compare(a.Reference, b.Reference) })
+	o.Pushed = slices.CompactFunc(pushed, func(a, b PushedImage) bool { return a.Reference == b.Reference })
+	return o
+}
+
+// Unpush forgets images, since a prune deleted them.
+func (o Own) Unpush(references ...string) Own {
+	o.Pushed = slices.DeleteFunc(slices.Clone(o.Pushed), func(p PushedImage) bool {
+		return slices.Contains(references, p.Reference)
+	})
+	return o
+}
+
+// Public returns what may be shown: neither the configuration nor digests of it.
+func (o Own) Public() Own {
+	o.DeployConfig = nil
+	o.Events = withoutConfigDigests(o.Events)
+	return o
+}
+
+// LogValue keeps what is logged from showing the configuration.
+func (o Own) LogValue() slog.Value { return slog.StringValue("Own" + redacted) }
+
 // IsZero says that there is nothing to remember, so that no key needs to be written.
-func (o Own) IsZero() bool { return len(o.Charts) == 0 && len(o.Kept) == 0 }
+func (o Own) IsZero() bool {
+	o.APIVersion = ""
+	return reflect.ValueOf(o).IsZero()
+}
 
 func (c OwnChart) release() object.Release {
 	return object.Release{Namespace: c.Namespace, Name: c.Name}

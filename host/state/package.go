@@ -109,11 +109,16 @@ func (p Package) Definition(name string) (spec.Component, bool) {
 // which let short secrets be guessed.
 func (p Package) Public() Package {
 	p.DeployConfig = nil
-	p.Events = slices.Clone(p.Events)
-	for i := range p.Events {
-		p.Events[i].ConfigDigest = ""
-	}
+	p.Events = withoutConfigDigests(p.Events)
 	return p
+}
+
+func withoutConfigDigests(events []PackageEvent) []PackageEvent {
+	events = slices.Clone(events)
+	for i := range events {
+		events[i].ConfigDigest = ""
+	}
+	return events
 }
 
 // LogValue keeps a record that is logged from showing its configuration.

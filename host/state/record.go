@@ -24,6 +24,9 @@ type Record struct {
 	Own     Own
 	// Notes say, in lower-case sentences, what Decode repaired.
 	Notes []string
+	// Unconfirmed are the releases that only Own names, because Zarf wrote the record last. They
+	// count only when they are confirmed.
+	Unconfirmed []Unconfirmed
 
 	readData, readOwn []byte
 }
@@ -67,18 +70,28 @@ func (r Record) Encode() (data, own []byte, err error) {
 	if data, err = graftPackage(data, r.readData); err != nil {
 		return nil, nil, fmt.Errorf("writing the record of package %q: %w", r.Package.Name, err)
 	}
-	if r.Own.IsZero() && len(r.readOwn) == 0 {
+	kept := r.Own.copies(r.Package)
+	if kept.IsZero() && len(r.readOwn) == 0 {
 		return data, nil, nil
 	}
-	r.Own.APIVersion = OwnVersion
-	own, err = json.Marshal(r.Own)
+	if own, err = r.encodeOwn(kept); err == nil && len(data)+len(own) > MaxSize {
+		// The copy of the configuration is history and nothing more: it is what can be spared.
+		kept.DeployConfig = nil
+		own, err = r.encodeOwn(kept)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("writing key %q of package %q: %w", OwnKey, r.Package.Name, err)
 	}
-	if own, err = graftOwn(own, r.readOwn); err != nil {
-		return nil, nil, fmt.Errorf("writing key %q of package %q: %w", OwnKey, r.Package.Name, err)
-	}
 	return data, own, nil
+}
+
+func (r Record) encodeOwn(kept Own) ([]byte, error) {
+	kept.APIVersion = OwnVersion
+	own, err := json.Marshal(kept)
+	if err != nil {
+		return nil, withoutContents(err)
+	}
+	return graftOwn(own, r.readOwn)
 }
 
 // LogValue keeps a record that is logged from showing its configuration.

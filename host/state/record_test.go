@@ -128,7 +128,7 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 
 func TestUnknownFieldsOfOwnKeySurvive(t *testing.T) {
 	own := `{"apiVersion":"zarf-host.dev/v1alpha1","charts":[{"namespace":"n","chartName":"r","revision":3,"version":"1"}],` +
-		`"kept":[{"apiVersion":"v1","kind":"ConfigMap","namespace":"n","name":"c","reason":"guard"}],"pushed":[{"ref":"x"}]}`
+		`"kept":[{"apiVersion":"v1","kind":"ConfigMap","namespace":"n","name":"c","reason":"guard"}],"future":[{"ref":"x"}]}`
 	record, err := Decode([]byte(`{"name":"p"}`), []byte(own))
 	if err != nil {
 		t.Fatal(err)
@@ -147,13 +147,13 @@ func TestUnknownFieldsOfOwnKeySurvive(t *testing.T) {
 	}
 	want := `{"apiVersion":"zarf-host.dev/v1alpha1","charts":[{"namespace":"n","chartName":"r","revision":4,"version":"1"}],` +
 		`"kept":[{"apiVersion":"v1","kind":"ConfigMap","namespace":"n","name":"c","reason":"guard"},` +
-		`{"apiVersion":"v1","kind":"Secret","namespace":"n","name":"s","release":{"namespace":"n","name":"r"}}],"pushed":[{"ref":"x"}]}`
+		`{"apiVersion":"v1","kind":"Secret","namespace":"n","name":"s","release":{"namespace":"n","name":"r"}}],"future":[{"ref":"x"}]}`
 	if diff := cmp.Diff(want, string(written)); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
 	}
 	// A key that exists is written even when nothing that we know is left in it.
 	record.Own = Own{}
-	if _, written, err = record.Encode(); err != nil || !strings.Contains(string(written), `"pushed"`) {
+	if _, written, err = record.Encode(); err != nil || !strings.Contains(string(written), `"future"`) {
 		t.Errorf("emptied: %s, %v; want the unknown member kept", written, err)
 	}
 }

@@ -35,6 +35,14 @@ func graftOwn(written, read []byte) ([]byte, error) {
 	return compacted(graftObject[Own](map[string]graft{
 		"charts": graftList(graftObject[OwnChart](nil), "namespace", "chartName"),
 		"kept":   graftList(graftObject[KeptObject](nil), "apiVersion", "kind", "namespace", "name"),
+		"components": graftList(graftObject[OwnComponent](map[string]graft{
+			"lastEvent": graftSame[ComponentEvent],
+		}), "name"),
+		"pushed":       graftList(graftObject[PushedImage](nil), "reference"),
+		"identity":     graftObject[Identity](nil),
+		"deployment":   graftObject[Deployment](nil),
+		"events":       graftList(graftSame[PackageEvent], "type", "timestamp"),
+		"deployConfig": graftSame[DeployConfig],
 	})(written, read))
 }
 
