@@ -15,7 +15,7 @@ const maxNameLength = 63
 
 // preflight refuses by name what cannot work, before a cluster is even looked at.
 func (d *deployment) preflight() error {
-	problems := definitionProblems(d.definition)
+	problems := append(definitionProblems(d.definition), releaseProblems(d.wanted)...)
 	for _, c := range d.selected {
 		problems = append(problems, d.unsupported(c)...)
 		if err := action.Preflight(c, "onDeploy", c.Actions.OnDeploy); err != nil {

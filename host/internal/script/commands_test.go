@@ -22,6 +22,7 @@ import (
 
 	"github.com/zarf-host/zarf-host/host/internal/faultproxy"
 	"github.com/zarf-host/zarf-host/host/internal/testcluster"
+	"github.com/zarf-host/zarf-host/host/internal/testregistry"
 )
 
 // The commands of scripts beside those of testscript:
@@ -40,6 +41,8 @@ import (
 //	proxy                      puts a fault proxy between zarf-host and the API server
 //	fault STATUS METHOD PATH [TIMES]  makes the proxy answer requests whose path matches
 //	writes N                   the proxy saw N changes since it was started or asked last
+//	registry [-login]          starts a registry of the script's own, $REGISTRY
+//	publish PACKAGE            publishes a package in it, as $REF
 //	normal stdout|stderr|FILE  prints it with names, digests and times that differ from run to run replaced
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
@@ -57,15 +60,18 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"fault":     scriptFault,
 		"writes":    scriptWrites,
 		"normal":    scriptNormal,
+		"registry":  scriptRegistry,
+		"publish":   scriptPublish,
 	}
 }
 
 // scriptState is what the commands of one script share.
 type scriptState struct {
-	t       testing.TB
-	cluster *testcluster.Cluster
-	proxy   *faultproxy.Proxy
-	seen    int // changes that `writes` asked about already
+	t        testing.TB
+	cluster  *testcluster.Cluster
+	registry *testregistry.Registry
+	proxy    *faultproxy.Proxy
+	seen     int // changes that `writes` asked about already
 }
 
 type stateKey struct{}

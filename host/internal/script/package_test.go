@@ -136,6 +136,9 @@ func scriptNormal(ts *testscript.TestScript, neg bool, args []string) {
 	for _, v := range volatile {
 		text = v.pattern.ReplaceAllString(text, v.text)
 	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n" // as files in scripts end
+	}
 	_, err := io.WriteString(ts.Stdout(), text)
 	ts.Check(err)
 }
