@@ -12,7 +12,7 @@ import (
 )
 
 // releaseTime is how long letting go of the lease may take after the operation ended.
-const releaseTime = 3 * time.Second
+const releaseTime = 5 * time.Second
 
 // underLease runs the part of an operation that changes the cluster. The lease is taken first; when
 // it is lost, everything is cut off; when ctx is done, the work is cut off and the books stay open.

@@ -90,6 +90,22 @@ func (l *Lease) Release(ctx context.Context) error {
 		return nil
 	default:
 	}
+	var err error
+	for {
+		if err = l.letGo(ctx); !passing(err) || pause(ctx, l.timing.retry) != nil {
+			break
+		}
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("releasing lease %q: %w", l.current.Name, err)
+	}
+	return nil
+}
+
+// letGo tries once to delete the lease, if it is still ours.
+func (l *Lease) letGo(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.timing.request)
+	defer cancel()
 	err := l.delete(ctx, l.current)
 	if apierrors.IsConflict(err) { // somebody wrote, perhaps ourselves in a renewal whose answer was lost
 		found, getErr := l.client.Get(ctx, l.current.Name, metav1.GetOptions{})
@@ -102,10 +118,7 @@ func (l *Lease) Release(ctx context.Context) error {
 			err = l.delete(ctx, found)
 		}
 	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("releasing lease %q: %w", l.current.Name, err)
-	}
-	return nil
+	return err
 }
 
 func (l *Lease) delete(ctx context.Context, lease *coordinationv1.Lease) error {

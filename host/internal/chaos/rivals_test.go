@@ -324,7 +324,7 @@ func TestChaosRestart(t *testing.T) {
 			continue
 		}
 		ref := undisturbed(t, cluster, op)
-		for i, n := range choose(t, "restart of the API server", ref.count(), 1) {
+		for i, n := range choose(t, "restart of the API server", ref.count(), 2) {
 			if full() && i%5 != 0 {
 				continue
 			}
