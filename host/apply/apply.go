@@ -218,15 +218,24 @@ func (r *run) failure(ctx context.Context, component spec.Component, set spec.Ac
 	return errors.Join(err, recorded)
 }
 
-// finish records the outcome of the whole operation.
-func (r *run) finish(ctx context.Context, err error, config *state.DeployConfig) error {
+// finish records the outcome of the whole operation; d is nil for a removal.
+func (r *run) finish(ctx context.Context, err error, d *Deployment) error {
 	r.result.Outcome = outcome(ctx, err)
 	if latest, _ := r.record.Package.LatestEvent(); leaseLost(ctx) || r.result.Outcome == state.Cancelled && latest.Outcome == state.Cancelled {
 		return err // it is the successor's to say, or on record already
 	}
 	record := func(how state.EventOutcome) error {
 		r.result.Outcome = how
-		return r.note(ctx, func(s *state.Record) { s.Package = s.Package.Finish(how, r.Now(), config) })
+		return r.note(ctx, func(s *state.Record) {
+			if d == nil {
+				s.Package = s.Package.Finish(how, r.Now(), nil)
+				return
+			}
+			s.Package = s.Package.Finish(how, r.Now(), &d.Config)
+			if how == state.Succeeded {
+				d.succeeded(s)
+			}
+		})
 	}
 	saved := record(r.result.Outcome)
 	if err == nil && saved != nil && !leaseLost(ctx) {

@@ -22,6 +22,8 @@ type Deployment struct {
 	Record     state.Record
 	Event      state.PackageEvent
 	Config     state.DeployConfig
+	// Identity tells the package from others of its name.
+	Identity state.Identity
 	// SkipUnchanged leaves out releases that the plan found unchanged.
 	SkipUnchanged bool
 	// Finally runs after apply and prune and before the success is recorded; its error makes the
@@ -34,10 +36,7 @@ type Deployment struct {
 func (e Engine) Deploy(ctx context.Context, d Deployment) (Result, error) {
 	r, end := e.begin(ctx, d.Plan, d.Record)
 	defer end()
-	if err := r.note(ctx, func(s *state.Record) {
-		s.Package = s.Package.Define(d.Definition, d.Selected...)
-		s.Package = s.Package.Begin(d.Event)
-	}); err != nil {
+	if err := r.announce(ctx, d); err != nil {
 		r.result.Outcome = outcome(ctx, err)
 		return r.result, err
 	}
@@ -48,8 +47,53 @@ func (e Engine) Deploy(ctx context.Context, d Deployment) (Result, error) {
 	if err == nil && d.Finally != nil {
 		err = d.Finally(ctx, r.result)
 	}
-	err = r.finish(ctx, err, &d.Config)
+	err = r.finish(ctx, err, &d)
 	return r.result, err
+}
+
+// announce records the attempt. What it is going to push is on record before the definition changes:
+// from then on it may be that nothing else tells what an interrupted run pushed.
+func (r *run) announce(ctx context.Context, d Deployment) error {
+	if len(r.record.Package.Data.Components) > 0 && len(d.pushed()) > 0 {
+		if err := r.note(ctx, func(s *state.Record) { s.Own = s.Own.Push(d.pushed()...) }); err != nil {
+			return err
+		}
+	}
+	return r.note(ctx, d.begun)
+}
+
+// pushed are the references that the deployment may write to the registry. One whose host is the
+// registry itself may be somebody else's.
+func (d Deployment) pushed() []state.PushedImage {
+	var out []state.PushedImage
+	for _, img := range d.Plan.Images {
+		if img.Identity {
+			continue
+		}
+		for _, reference := range []string{img.Target, img.Plain} {
+			out = append(out, state.PushedImage{
+				Reference: reference, Digest: img.Digest, Bytes: img.Bytes, Version: d.Event.Version,
+			})
+		}
+	}
+	return out
+}
+
+// begun makes of a record that of the attempt that begins.
+func (d Deployment) begun(s *state.Record) {
+	s.Own = s.Own.Push(d.pushed()...)
+	s.Own.Identity = d.Identity
+	s.Package.Digest = d.Event.Digest
+	s.Package.Connectivity = state.Airgap
+	if d.Plan.Package.Connected {
+		s.Package.Connectivity = state.Connected
+	}
+	s.Package = s.Package.Define(d.Definition, d.Selected...).Begin(d.Event)
+}
+
+// succeeded adds to a record what a successful deployment leaves for the next one.
+func (d Deployment) succeeded(s *state.Record) {
+	s.Own.Deployment = &state.Deployment{Components: d.Selected, Connected: d.Plan.Package.Connected}
 }
 
 func (r *run) components(ctx context.Context, d Deployment) error {
@@ -60,33 +104,30 @@ func (r *run) components(ctx context.Context, d Deployment) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		if err := r.component(ctx, component, d.SkipUnchanged); err != nil {
+		if err := r.component(ctx, component, d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *run) component(ctx context.Context, component spec.Component, skipUnchanged bool) error {
+func (r *run) component(ctx context.Context, component spec.Component, d Deployment) error {
 	r.say(event.Info, "component", component.Name, "deploying component %q", component.Name)
 	var was state.Status
 	if has, ok := r.record.Package.Component(component.Name); ok {
 		was = has.Status
 	}
 	steps := releasesOf(r.plan, component.Name)
-	intended := make([]object.Release, len(steps))
-	for i, s := range steps {
-		intended[i] = s.Release
-	}
 	err := r.save(ctx, func(s *state.Record) {
-		s.Package = s.Package.BeginComponent(component.Name, state.Deploy, r.Now(), intended...)
+		s.Package = s.Package.BeginComponent(component.Name, state.Deploy, r.Now(), intended(r.plan, component.Name)...)
 	})
 	if err == nil {
-		err = r.install(ctx, component, steps, skipUnchanged)
+		err = r.install(ctx, component, steps, d.SkipUnchanged)
 	}
 	if err == nil {
 		err = r.note(ctx, func(s *state.Record) {
 			s.Package = s.Package.FinishComponent(component.Name, state.Succeeded, r.Now(), was)
+			s.Own = s.Own.Runs(component.Name, d.Event.Version, d.Event.Digest)
 		})
 	}
 	r.result.Components = append(r.result.Components, ComponentResult{Name: component.Name, Outcome: outcome(ctx, err)})
@@ -221,4 +262,14 @@ func (r *run) forgetMoved(ctx context.Context, has state.Component) error {
 
 func releasesOf(p plan.Plan, component string) []plan.Release {
 	return slices.DeleteFunc(slices.Clone(p.Releases), func(r plan.Release) bool { return r.Component != component })
+}
+
+// intended are the releases that a component is about to have.
+func intended(p plan.Plan, component string) []object.Release {
+	steps := releasesOf(p, component)
+	out := make([]object.Release, len(steps))
+	for i, s := range steps {
+		out[i] = s.Release
+	}
+	return out
 }
