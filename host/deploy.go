@@ -27,10 +27,12 @@ import (
 // DeployOptions say what to deploy and how.
 type DeployOptions struct {
 	Common
-	// Source is the package: an archive, a .part000 file or an unpacked folder.
+	// Source is the package, as Open takes it.
 	Source string
 	// Layers are what was supplied, the weakest first. The result is recorded.
 	Layers []config.Layer
+	// ReuseConfig puts the configuration of the last successful deployment under the layers.
+	ReuseConfig bool
 	// Components is Zarf's --components: names and globs, a leading '-' excludes.
 	Components string
 	// Interactive lets Choose and Prompt be asked.
@@ -151,7 +153,11 @@ func (d *deployment) open(ctx context.Context) (err error) {
 	if !integrity.OK {
 		return &PreflightError{Problems: []string{fmt.Sprintf("the package cannot be verified: %s; it may be inspected, not deployed", integrity.Reason)}}
 	}
-	d.say(event.Info, "open", fmt.Sprintf("verified %d files, package digest %s", integrity.Files, integrity.Digest))
+	checked := "verified %d files, package digest %s"
+	if integrity.OnDemand {
+		checked = "checked what the registry declares of %d files, each of which is verified when it is fetched; package digest %s"
+	}
+	d.say(event.Info, "open", fmt.Sprintf(checked, integrity.Files, integrity.Digest))
 	if d.pkg.Signed() {
 		d.say(event.Warn, "open", "the package is signed, and its signature was not verified")
 	}

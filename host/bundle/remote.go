@@ -98,6 +98,9 @@ func (r *remote) walk(ctx context.Context, wanted []File, fn func(f File, r io.R
 		}
 	}()
 	for i, f := range wanted {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		for ; next < len(wanted) && next < i+r.concurrency; next++ {
 			if r.has(wanted[next].Path) == nil {
 				fetched[next] = readAhead(ctx, wanted[next], r.opener(wanted[next]))

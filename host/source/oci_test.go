@@ -18,11 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2/registry/remote"
-	"oras.land/oras-go/v2/registry/remote/auth"
-
 	"github.com/zarf-host/zarf-host/host/bundle"
 	"github.com/zarf-host/zarf-host/host/event"
 	"github.com/zarf-host/zarf-host/host/internal/packagetest"
@@ -53,50 +48,6 @@ func shared(t testing.TB, elem ...string) string {
 	return path
 }
 
-// push publishes a package to a real registry, byte for byte as Zarf does.
-func push(t testing.TB, host, path, user, password string) (digestOfManifest string) {
-	t.Helper()
-	ctx := context.Background()
-	b := openLocal(t, path)
-	pkg := b.Definition()
-	repo, err := remote.NewRepository(host + "/pkg/" + pkg.Metadata.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	repo.PlainHTTP = true
-	repo.Client = &auth.Client{
-		Client:     &http.Client{Transport: transport},
-		Credential: auth.StaticCredential(host, auth.Credential{Username: user, Password: password}),
-	}
-	put := func(mediaType, sum string, size int64, r io.Reader) {
-		d := ocispec.Descriptor{MediaType: mediaType, Digest: digest.Digest(sum), Size: size}
-		if err := repo.Push(ctx, d, r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	manifest, config, err := b.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	put("application/octet-stream", digestOf(config), int64(len(config)), bytes.NewReader(config))
-	err = b.Walk(ctx, func(string) bool { return true }, func(f bundle.File, r io.Reader) error {
-		put("application/octet-stream", "sha256:"+f.SHA256, f.Size, r)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(bundle.ManifestMediaType, b.Digest(), int64(len(manifest)), bytes.NewReader(manifest))
-	top := index(b.Digest(), len(manifest))
-	d := ocispec.Descriptor{MediaType: bundle.IndexMediaType, Digest: digest.FromBytes(top), Size: int64(len(top))}
-	if err := repo.PushReference(ctx, d, bytes.NewReader(top), pkg.Metadata.Version); err != nil {
-		t.Fatal(err)
-	}
-	return b.Digest()
-}
-
 // Packages that Zarf built come out of a real registry as they went in, with the digest that Zarf
 // reports, and the manifest is Zarf's to the byte.
 func TestOCIRealRegistry(t *testing.T) {
@@ -124,7 +75,7 @@ func TestOCIRealRegistry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := shared(t, "packages", name)
 			local := openLocal(t, path)
-			pushed := push(t, r.Address(), path, user, password)
+			ref, pushed := r.Publish(t, path), local.Digest()
 			if !strings.Contains(string(table), name+"\t"+pushed) {
 				t.Errorf("pushed as %s, which is not what DIGESTS.tsv says", pushed)
 			}
@@ -133,7 +84,6 @@ func TestOCIRealRegistry(t *testing.T) {
 			if got := r.Digest(t, repository, pushed); got != pushed {
 				t.Errorf("the registry has %q in place of %s", got, pushed)
 			}
-			ref := r.Address() + "/" + repository + ":" + pkg.Version
 			remote := open(t, "oci://"+ref, quick)
 			same(t, local, remote)
 			if !remote.Integrity().OnDemand || local.Signed() != remote.Signed() {

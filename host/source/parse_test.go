@@ -2,6 +2,8 @@ package source
 
 import (
 	"context"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -88,10 +90,11 @@ func FuzzParseReference(f *testing.F) {
 // HTTPS is tried first, and plain HTTP only with servers that speak no HTTPS and where it is allowed.
 func TestSpeaksPlain(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
-	plain, secure := httptest.NewServer(handler), httptest.NewTLSServer(handler)
+	plain, secure := httptest.NewServer(handler), httptest.NewUnstartedServer(handler)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
 	defer plain.Close()
 	defer secure.Close()
-	secure.Config.ErrorLog = nil
 	// Names lead to the servers by the port that they are dialled at.
 	client := func(ports map[string]*httptest.Server) *http.Client {
 		transport := newTransport(Options{})
