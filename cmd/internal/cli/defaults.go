@@ -32,7 +32,7 @@ func applyDefaults(cmd *cobra.Command, env func(string) (string, bool)) error {
 		name := strings.ReplaceAll(f.Name, "-", "_")
 		keys := []string{name}
 		if section != "" {
-			keys = []string{section + "." + name, name}
+			keys = []string{section + "." + name, "package." + name, name}
 		}
 		for _, key := range keys {
 			value, from, ok := lookUp(key, env, file)
