@@ -48,7 +48,7 @@ demo: bin/zarf-host bin/plugins/guard.wasm bin/devcluster bin/packagedir ## the 
 	@examples/01-guarded-prune/run
 
 # The race detector needs a C compiler; root on a Debian machine gets one, others go without.
-test: bin/zarf-host bin/plugins/guard.wasm bin/devcluster bin/devregistry ## all tests
+test: bin/zarf-host bin/plugins/guard.wasm bin/devcluster bin/devregistry bin/packagedir ## all tests
 	@.ci/test all
 
 test-short: bin/zarf-host bin/plugins/guard.wasm bin/devregistry ## the tests that need no control plane
