@@ -21,16 +21,17 @@ func (d *deployment) preflight() error {
 		if err := action.Preflight(c, "onDeploy", c.Actions.OnDeploy); err != nil {
 			problems = append(problems, err.Error())
 		}
+		problems = append(problems, d.valueProblems(c, d.needsCluster())...)
 	}
 	return preflightError(problems)
 }
 
-// preflightValues refuses templates that refer to what nobody gives. It needs to know the services
-// of the cluster, which templates may name.
+// preflightValues refuses templates that refer to what nobody gives, once it is known how the cluster
+// was initialised: until then, nobody can tell about .State.
 func (d *deployment) preflightValues() error {
 	var problems []string
 	for _, c := range d.selected {
-		problems = append(problems, d.valueProblems(c)...)
+		problems = append(problems, d.valueProblems(c, false)...)
 	}
 	return preflightError(problems)
 }

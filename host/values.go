@@ -98,10 +98,11 @@ func (t *templating) action(c spec.Component) template.Objects {
 }
 
 // valueProblems finds, before anything changes, what the components' templates and mappings refer
-// to and nobody gives. What an action may set is known only when it has run.
-func (d *deployment) valueProblems(c spec.Component) []string {
+// to and nobody gives. What an action may set is known only when it has run, and .State may be left
+// out as long as no cluster was asked.
+func (d *deployment) valueProblems(c spec.Component, withoutState bool) []string {
 	t := d.templates
-	p := problems{component: c.Name, settable: d.settable}
+	p := problems{component: c.Name, settable: d.settable, withoutState: withoutState}
 	for _, text := range goTemplates(c) {
 		o := t.content(c)
 		for path, data := range d.contents[c.Name] {
@@ -130,9 +131,10 @@ func (d *deployment) valueProblems(c spec.Component) []string {
 
 // problems gathers what is wrong with the templates of a component.
 type problems struct {
-	component string
-	settable  template.Settable
-	found     []string
+	component    string
+	settable     template.Settable
+	withoutState bool // references to .State are not looked at
+	found        []string
 }
 
 func (p *problems) add(where, what string) {
@@ -148,6 +150,9 @@ func (p *problems) inspect(where string, o template.Objects, text []byte, fill b
 		p.add(where, err.Error())
 	}
 	for _, r := range findings.Missing {
+		if p.withoutState && r.Path[0] == "State" {
+			continue
+		}
 		if fill {
 			p.add(fmt.Sprintf("%s, line %d", where, r.Line), o.Explain(r))
 			continue

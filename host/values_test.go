@@ -50,7 +50,10 @@ func resolved(t *testing.T, o DeployOptions) (*deployment, error) {
 	if err := d.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return d, d.resolve(t.Context())
+	if err := d.resolve(t.Context()); err != nil {
+		return d, err
+	}
+	return d, d.preflightValues()
 }
 
 // wanted is the release of a chart, or of manifests, as it would be installed now.
@@ -205,11 +208,13 @@ func TestValuesAreRefusedBeforeAnythingChanges(t *testing.T) {
 			want: []string{`.web: lacks "name"`}},
 		{name: "a type", own: shopValues, supplied: "web: {replicas: hunter2}", want: []string{".web.replicas: must be integer, not string"}},
 		{name: "the schema left out", own: shopValues, supplied: "web: {replicas: 6}", skip: true},
-		{name: "references", own: shopValues, file: "config.yaml", content: "a: {{ .Values.web.no }}\nb: {{ .Variables.NO }}\nc: {{ .State.Distro }}",
+		{name: "references", own: shopValues, file: "config.yaml", content: "a: {{ .Values.web.no }}\nb: {{ .Variables.NO }}",
 			want: []string{
 				`component "web", manifest "config", file "config.yaml", line 1: .Values.web.no is given nowhere`,
-				`line 2: .Variables.NO is set nowhere`, `line 3: .State.Distro does not exist`,
+				`line 2: .Variables.NO is set nowhere`,
 			}},
+		{name: "a state that is not known", own: shopValues, file: "config.yaml", content: "a: {{ .State.Distro }}",
+			want: []string{`file "config.yaml", line 1: .State.Distro does not exist`}},
 		{name: "a values file's reference", own: shopValues, file: "second.yaml", content: "a: {{ .Values.no }}",
 			want: []string{`chart "web", values file "second.yaml", line 1: .Values.no is given nowhere: give it with --set-values no=VALUE`}},
 		{name: "no template", own: shopValues, file: "config.yaml", content: "a: {{ if }}", want: []string{"reading its Go template: 1: missing value for if"}},
@@ -348,5 +353,25 @@ func TestWhatActionsSetIsKnownAfterApply(t *testing.T) {
 	}
 	if none := d.wanted[0].unsettled(template.Settable{}); len(none) != 0 {
 		t.Errorf("nothing is set, but %v", none)
+	}
+}
+
+// .State is judged once the cluster was asked, and by what the component's stateAccess asks for.
+func TestReferencesToTheStateWaitForTheCluster(t *testing.T) {
+	files := shopFiles()
+	files["config.yaml"] = "# {{ .State.Registry.Address }} {{ .State.Registry.PushPassword }}\n" + files["config.yaml"]
+	source := built(t, shop, files, shopValues, "")
+	d := &deployment{DeployOptions: DeployOptions{Source: source, Common: Common{}.defaulted()}}
+	t.Cleanup(d.close)
+	if err := errors.Join(d.open(t.Context()), d.resolve(t.Context())); err != nil {
+		t.Fatalf("before the cluster was asked: %v", err)
+	}
+	d.templates.state = &template.State{Registry: template.StateRegistry{Address: "registry:5000", PushPassword: "hunter2"}}
+	if err := d.preflightValues(); err == nil || !strings.Contains(err.Error(), "stateAccess") || strings.Contains(err.Error(), "Address") {
+		t.Errorf("got %v", err)
+	}
+	d.selected[0].StateAccess = append(d.selected[0].StateAccess, template.AccessRegistryCredentials)
+	if err := d.preflightValues(); err != nil {
+		t.Errorf("with stateAccess: %v", err)
 	}
 }

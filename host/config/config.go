@@ -77,10 +77,10 @@ func Resolve(layers ...Layer) Resolved {
 // replaced by something of another shape.
 func (r *Resolved) origins(prefix string, merged, supplied map[string]any, origin string) {
 	has := map[string]bool{}
-	for _, leaf := range value.Leaves(merged) {
+	for leaf := range value.Leaves(merged) {
 		has[prefix+leaf] = true
 	}
-	for _, leaf := range value.Leaves(supplied) {
+	for leaf := range value.Leaves(supplied) {
 		r.Origins[prefix+leaf] = origin
 	}
 	maps.DeleteFunc(r.Origins, func(key, _ string) bool { return strings.HasPrefix(key, prefix) && !has[key] })
@@ -108,21 +108,12 @@ func Changed(before *state.DeployConfig, after state.DeployConfig) []string {
 		}
 	}
 	differ("setVariables.", anyMap(before.SetVariables), anyMap(after.SetVariables))
-	differ("values.", leaves(before.Values), leaves(after.Values))
+	differ("values.", value.Leaves(before.Values), value.Leaves(after.Values))
 	differ("valuesOverridesMap.", flatten(before.ValuesOverridesMap), flatten(after.ValuesOverridesMap))
 	if before.NamespaceOverride != after.NamespaceOverride {
 		out = append(out, "namespaceOverride")
 	}
 	slices.Sort(out)
-	return out
-}
-
-// leaves returns what values hold by the paths of its leaves.
-func leaves(values map[string]any) map[string]any {
-	out := map[string]any{}
-	for _, leaf := range value.Leaves(values) {
-		out[leaf], _ = value.Get(values, strings.Split(leaf, "."))
-	}
 	return out
 }
 

@@ -10,7 +10,6 @@ package value
 import (
 	"encoding/json"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -93,22 +92,24 @@ func number(n json.Number) any {
 	return n
 }
 
-// Leaves returns the paths of everything in values that is not a map with something in it, sorted,
-// in the form a.b.c.
-func Leaves(values map[string]any) []string {
-	var out []string
+// Leaves returns everything in values that is not a map with something in it, by its path in the form
+// a.b.c. A key that has a dot of its own stands in quotes, so that no two paths are alike.
+func Leaves(values map[string]any) map[string]any {
+	out := map[string]any{}
 	var visit func(prefix string, values map[string]any)
 	visit = func(prefix string, values map[string]any) {
 		for key, value := range values {
+			if strings.ContainsAny(key, `."`) {
+				key = strconv.Quote(key)
+			}
 			if below, ok := value.(map[string]any); ok && len(below) > 0 {
 				visit(prefix+key+".", below)
 				continue
 			}
-			out = append(out, prefix+key)
+			out[prefix+key] = value
 		}
 	}
 	visit("", values)
-	slices.Sort(out)
 	return out
 }
 

@@ -50,8 +50,12 @@ func TestNative(t *testing.T) {
 }
 
 func TestLeaves(t *testing.T) {
-	got := Leaves(parse(t, "a: {b: 1, c: {d: [1]}}\ne: {}\nf: ~"))
-	if diff := cmp.Diff([]string{"a.b", "a.c.d", "e", "f"}, got); diff != "" {
+	got := Leaves(parse(t, "a: {b: 1, c: {d: [x]}, x.io/y: 2}\na.b: 3\ne: {}\nf: ~"))
+	want := map[string]any{
+		"a.b": json.Number("1"), "a.c.d": []any{"x"}, `a."x.io/y"`: json.Number("2"), `"a.b"`: json.Number("3"),
+		"e": map[string]any{}, "f": nil,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

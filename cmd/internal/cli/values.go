@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -97,10 +99,20 @@ func (c configFile) valuesFlags(section string) valuesFlags {
 	case string:
 		out.set = []string{s}
 	case map[string]any:
-		for _, leaf := range value.Leaves(s) {
-			found, _ := value.Get(s, strings.Split(leaf, "."))
-			out.set = append(out.set, fmt.Sprintf("%s=%v", leaf, found))
+		out.set = assignments("", s)
+	}
+	return out
+}
+
+// assignments writes a map out as the flag has it. Its keys may be paths themselves.
+func assignments(prefix string, m map[string]any) []string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if below, ok := m[key].(map[string]any); ok {
+			out = append(out, assignments(prefix+key+".", below)...)
+			continue
 		}
+		out = append(out, fmt.Sprintf("%s%s=%v", prefix, key, m[key]))
 	}
 	return out
 }
