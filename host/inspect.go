@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 
 	"github.com/zarf-host/zarf-host/host/cluster"
 	"github.com/zarf-host/zarf-host/host/spec"
@@ -27,6 +28,19 @@ type Inspected struct {
 	Signed         bool
 	Verified       bool
 	Unverified     string // why it is not verified
+}
+
+// Images are the references of all images of the package, each once, as its author wrote them.
+func (i Inspected) Images() []string {
+	var out []string
+	for _, c := range i.Definition.Components {
+		for _, ref := range c.AllImages() {
+			if !slices.Contains(out, ref) {
+				out = append(out, ref)
+			}
+		}
+	}
+	return out
 }
 
 // Inspect looks into a package or, by name, into the record of a deployed one. It changes nothing.

@@ -49,6 +49,9 @@ type Options struct {
 	// Config reaches the API server; its transport may be cut from outside. Without it the Client
 	// only renders, with the capabilities that Helm assumes offline.
 	Config *rest.Config
+	// KubeVersion is the version of Kubernetes that charts see without a Config, such as v1.34.0.
+	// Default: Helm's.
+	KubeVersion string
 	// SecondConfig is asked, after an operation was cancelled, for a way to the API server that is
 	// not cut, to write the release's status. A nil function or a nil answer writes nothing: a
 	// lost lease allows no further write.
@@ -90,7 +93,7 @@ func New(o Options) (*Client, error) {
 		c.sink = event.Discard
 	}
 	if o.Config == nil {
-		return c, nil
+		return c, c.assume(o.KubeVersion)
 	}
 	c.config = rest.CopyConfig(o.Config)
 	c.config.WarningHandler = warnings{c.sink}

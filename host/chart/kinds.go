@@ -126,9 +126,6 @@ func (c *Client) sawCRD(crd *unstructured.Unstructured) {
 
 // capabilities returns what the server offers, asked once and again after an API was added.
 func (c *Client) capabilities() (*chartutil.Capabilities, error) {
-	if c.config == nil {
-		return chartutil.DefaultCapabilities.Copy(), nil
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.caps == nil {
@@ -149,6 +146,20 @@ func (c *Client) capabilities() (*chartutil.Capabilities, error) {
 	}
 	copied := *c.caps
 	return &copied, nil
+}
+
+// assume settles what a server would offer that nobody asks.
+func (c *Client) assume(version string) error {
+	c.caps = chartutil.DefaultCapabilities.Copy()
+	if version == "" {
+		return nil
+	}
+	parsed, err := chartutil.ParseKubeVersion(version)
+	if err != nil {
+		return fmt.Errorf("%q is not a version of Kubernetes: %w", version, err)
+	}
+	c.caps.KubeVersion = *parsed
+	return nil
 }
 
 // refreshAPIs forgets what the server offers, after an API was added.

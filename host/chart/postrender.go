@@ -38,6 +38,7 @@ type postRendered struct {
 	// namespaces are the Namespace objects that were taken out, with Zarf's labels, and for every
 	// other namespace that the release needs a bare one; by name.
 	namespaces map[string]*unstructured.Unstructured
+	taken      []string // the names of those that were taken out
 	connect    state.ConnectStrings
 }
 
@@ -64,6 +65,7 @@ func postRender(w Wanted, manifest string) (postRendered, error) {
 			if obj.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
 				addLabels(obj, zarfNamespaceLabels())
 				out.namespaces[obj.GetName()] = obj
+				out.taken = append(out.taken, obj.GetName())
 				continue
 			}
 			if obj.GetKind() == "Service" {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -18,28 +19,49 @@ func (r *root) inspectCmd() *cobra.Command {
 		Use:     "inspect",
 		Aliases: []string{"i"},
 		Short:   "Look into a package or a deployed one",
+		Long: "Look into a package, which may be an archive, a folder or an oci:// reference, or by its name\n" +
+			"into a deployed one, of which definition, images and digest are known.",
 		RunE: func(*cobra.Command, []string) error {
-			return fmt.Errorf("inspect what? `inspect definition PACKAGE|NAME` or `inspect digest PACKAGE|NAME`")
+			return errors.New("inspect what? `inspect definition|images|digest PACKAGE|NAME` or " +
+				"`inspect manifests|values-files|documentation|sbom PACKAGE`")
 		},
 	}
 	cmd.AddCommand(
-		r.inspectOne("definition", "Show the package's definition", func(w io.Writer, p host.Inspected) error {
-			data := p.DefinitionYAML
-			if data == nil {
-				var err error
-				if data, err = yaml.Marshal(p.Definition); err != nil {
-					return err
-				}
-			}
-			_, err := w.Write(append(bytes.TrimRight(data, "\n"), '\n'))
-			return err
-		}),
+		r.inspectOne("definition", "Show the package's definition", showDefinition),
+		r.inspectOne("images", "List the images of the package", showImages),
 		r.inspectOne("digest", "Show the package's digest", func(w io.Writer, p host.Inspected) error {
 			_, err := fmt.Fprintln(w, p.Digest)
 			return err
 		}),
+		r.inspectManifestsCmd(), r.inspectValuesCmd(), r.inspectDocumentationCmd(), r.inspectSBOMCmd(),
 	)
 	return cmd
+}
+
+func showDefinition(w io.Writer, p host.Inspected) error {
+	data := p.DefinitionYAML
+	if data == nil {
+		var err error
+		if data, err = yaml.Marshal(p.Definition); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(append(bytes.TrimRight(data, "\n"), '\n'))
+	return err
+}
+
+// showImages prints a YAML list, as Zarf does. None is an error, as there.
+func showImages(w io.Writer, p host.Inspected) error {
+	images := p.Images()
+	if len(images) == 0 {
+		return fmt.Errorf("package %q has no images", p.Definition.Metadata.Name)
+	}
+	for _, ref := range images {
+		if _, err := fmt.Fprintln(w, "-", ref); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *root) inspectOne(what, short string, show func(io.Writer, host.Inspected) error) *cobra.Command {

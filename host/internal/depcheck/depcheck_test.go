@@ -18,7 +18,7 @@ const module = "github.com/zarf-host/zarf-host/"
 var (
 	words     = []string{"host/spec", "host/state", "host/event", "host/object"}
 	decisions = []string{"host/config", "host/plan", "host/hook", "host/template", "host/selection", "host/value", "host/image"}
-	formats   = []string{"host/bundle", "host/definition", "host/validate", "schema"}
+	formats   = []string{"host/archive", "host/bundle", "host/definition", "host/validate", "schema"}
 	effects   = []string{"host/cluster", "host/chart", "host/action", "host/source", "host/wasm", "host/wait", "host/registry"}
 	execution = []string{"host/apply"}
 )
