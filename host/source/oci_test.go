@@ -119,8 +119,13 @@ func TestOCIRealRegistry(t *testing.T) {
 	t.Run("restart", func(t *testing.T) {
 		b := open(t, "oci://"+r.Address()+"/pkg/demo:0.1.0", source.Options{Architecture: "amd64", Backoff: 50 * time.Millisecond, Retries: 20})
 		r.Kill()
-		time.AfterFunc(200*time.Millisecond, func() { r.Restart(t) })
+		restarted := make(chan struct{})
+		time.AfterFunc(200*time.Millisecond, func() {
+			defer close(restarted)
+			r.Restart(t)
+		})
 		files, err := b.ReadComponent(context.Background(), "web", func(string) bool { return true })
+		<-restarted
 		if err != nil || len(files) == 0 {
 			t.Errorf("reading while the registry restarts: %d files, %v", len(files), err)
 		}
