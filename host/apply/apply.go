@@ -73,6 +73,9 @@ type Engine struct {
 	Steps    Steps
 	Sink     event.Sink
 	Now      func() time.Time
+	// ClusterGone reports whether an error means that the cluster does not exist any more, which is
+	// what a removal whose actions destroy it ends with. Nil means that it never does.
+	ClusterGone func(ctx context.Context, err error) bool
 }
 
 // Result is what an operation did, whether it succeeded or not.
@@ -110,6 +113,9 @@ type run struct {
 	// books is for writing down what became of the work, late for what a failure asks for: both live
 	// on for a while when the operation's context is done.
 	books, late context.Context
+	// acted is true once an onRemove action ran; gone once the cluster was gone after that, with its
+	// releases and the record.
+	acted, gone bool
 }
 
 // begin starts an operation. The caller calls end when it is over.
@@ -152,7 +158,7 @@ func (r *run) note(ctx context.Context, change func(*state.Record)) error {
 // save writes a changed package record, unless ctx is over: what is not to be begun any more needs no
 // record.
 func (r *run) save(ctx context.Context, change func(*state.Record)) error {
-	if r.Recorder == nil {
+	if r.Recorder == nil || r.gone {
 		return nil
 	}
 	if ctx.Err() != nil {
@@ -263,25 +269,25 @@ func (r *run) tearDown(ctx context.Context, component spec.Component, whole bool
 			}); err != nil {
 				return err
 			}
-			if err := r.Steps.Run(ctx, component, set, set.Before); err != nil {
+			if err := r.act(ctx, component, set, set.Before); err != nil {
 				return err
 			}
 		}
 		for _, release := range releases {
-			if err := r.uninstall(ctx, release); err != nil {
+			if err := r.survive(ctx, r.uninstall(ctx, release)); err != nil {
 				return err
 			}
 		}
 		if !whole {
 			return nil
 		}
-		if err := r.Steps.Run(ctx, component, set, set.After); err != nil {
+		if err := r.act(ctx, component, set, set.After); err != nil {
 			return err
 		}
-		return r.Steps.Run(ctx, component, set, set.OnSuccess)
+		return r.act(ctx, component, set, set.OnSuccess)
 	}()
 	if err == nil && whole {
-		err = r.note(ctx, func(s *state.Record) { s.Package = s.Package.DropComponent(component.Name) })
+		err = r.survive(ctx, r.note(ctx, func(s *state.Record) { s.Package = s.Package.DropComponent(component.Name) }))
 	}
 	if whole {
 		r.result.Components = append(r.result.Components, ComponentResult{Name: component.Name, Outcome: outcome(ctx, err), Pruned: true})
@@ -296,7 +302,27 @@ func (r *run) tearDown(ctx context.Context, component spec.Component, whole bool
 	return r.failure(ctx, component, set, was, err)
 }
 
+// act runs onRemove actions.
+func (r *run) act(ctx context.Context, component spec.Component, set spec.ActionSet, actions []spec.Action) error {
+	r.acted = r.acted || len(actions) > 0
+	return r.Steps.Run(ctx, component, set, actions)
+}
+
+// survive turns an error into none if it is that an action of this removal took the whole cluster
+// away: what the cluster had is gone too, and the rest of the removal goes on without it.
+func (r *run) survive(ctx context.Context, err error) error {
+	if err == nil || !r.acted || r.gone || ctx.Err() != nil || r.ClusterGone == nil || !r.ClusterGone(ctx, err) {
+		return err
+	}
+	r.gone = true
+	r.say(event.Warn, "remove", "", "the cluster is gone since an action of this removal ran: what was in it is taken as removed")
+	return nil
+}
+
 func (r *run) uninstall(ctx context.Context, release plan.PruneRelease) error {
+	if r.gone {
+		return nil
+	}
 	keep := r.plan.KeptIn(release.Release)
 	done, err := r.Releases.Uninstall(ctx, release, keep, func(kept []object.Ref, revision int) error {
 		if len(kept) == 0 && r.record.Own.Revision(release.Release) == revision {

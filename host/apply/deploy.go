@@ -179,6 +179,7 @@ func (r *run) release(ctx context.Context, component spec.Component, step plan.R
 		return r.save(ctx, func(s *state.Record) {
 			s.Own = s.Own.SetRevision(step.Release, revision)
 			s.Own = s.Own.Forget(refs(step.Moved)...) // they are this release's from now on
+			s.Own = s.Own.Keep(step.Release, r.plan.KeptOf(step.Release)...)
 		})
 	})
 	how := outcome(ctx, err)

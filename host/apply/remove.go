@@ -28,8 +28,8 @@ func (e Engine) Remove(ctx context.Context, m Removal) (Result, error) {
 		return r.result, err
 	}
 	err := r.removals(ctx, m)
-	if err == nil && r.Recorder != nil && len(r.record.Package.DeployedComponents) == 0 {
-		if err = r.forget(ctx); err == nil {
+	if err == nil && r.Recorder != nil && (r.gone || len(r.record.Package.DeployedComponents) == 0) {
+		if err = r.survive(ctx, r.forget(ctx)); err == nil {
 			r.result.Outcome = state.Succeeded
 			return r.result, nil
 		}
@@ -42,6 +42,9 @@ func (e Engine) Remove(ctx context.Context, m Removal) (Result, error) {
 func (r *run) forget(ctx context.Context) error {
 	if leaseLost(ctx) {
 		return context.Cause(ctx)
+	}
+	if r.gone {
+		return nil
 	}
 	return r.Recorder.Delete(r.books)
 }

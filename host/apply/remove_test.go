@@ -206,3 +206,38 @@ func TestMovedChartIsForgottenByItsFormerComponent(t *testing.T) {
 		t.Error("something was uninstalled")
 	}
 }
+
+// An action of a removal may destroy the cluster that it is in: then what the cluster had is gone,
+// and the rest of the removal goes on without it.
+func TestClusterThatARemovalDestroyed_B4(t *testing.T) {
+	gone := errors.New("nobody listens")
+	destroyed := func(after string) func(string) error {
+		dead := false
+		return func(entry string) error {
+			if dead && !strings.HasPrefix(entry, "run ") {
+				return gone
+			}
+			dead = dead || strings.HasPrefix(entry, after)
+			return nil
+		}
+	}
+	for _, after := range []string{"run before of old", "run after of old", "run success of old"} {
+		w := &world{t: t, on: destroyed(after)}
+		e := w.engine()
+		e.ClusterGone = func(_ context.Context, err error) bool { return errors.Is(err, gone) }
+		result, err := e.Remove(t.Context(), removal(deployed()))
+		if err != nil || result.Outcome != state.Succeeded {
+			t.Errorf("destroyed at %q: %v, %v", after, result.Outcome, err)
+		}
+		if all := strings.Join(w.trace, "\n"); !strings.Contains(all, "run success of old") {
+			t.Errorf("destroyed at %q: the actions that were left did not run:\n%s", after, all)
+		}
+	}
+
+	w := &world{t: t, on: destroyed("uninstall c")}
+	e := w.engine()
+	e.ClusterGone = func(context.Context, error) bool { return false }
+	if _, err := e.Remove(t.Context(), removal(deployed())); !errors.Is(err, gone) {
+		t.Errorf("a cluster that is only away: %v, want an error", err)
+	}
+}

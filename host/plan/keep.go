@@ -125,6 +125,18 @@ func (p Plan) KeptIn(r object.Release) []object.Ref {
 	return out
 }
 
+// KeptOf returns the objects of KeptIn that are the release's own to lose: those that another owner
+// has by now are nobody's to remember.
+func (p Plan) KeptOf(r object.Release) []object.Ref {
+	var out []object.Ref
+	for _, k := range p.Prune.Kept {
+		if k.Object != nil && k.In == r.String() && k.By != byOwner {
+			out = append(out, *k.Object)
+		}
+	}
+	return out
+}
+
 // Step returns the step of a component.
 func (p Plan) Step(component string) (Component, bool) {
 	i := slices.IndexFunc(p.Components, func(c Component) bool { return c.Name == component })
