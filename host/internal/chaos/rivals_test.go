@@ -157,6 +157,7 @@ func TestChaosLostLease(t *testing.T) {
 // asZarf rewrites a record as Zarf does, without the fields that Zarf does not know.
 func (c *cell) asZarf() {
 	c.t.Helper()
+	c.rewritten = true
 	secret, ok := c.recordSecret()
 	if !ok {
 		c.t.Fatal("there is no record to rewrite")
@@ -341,6 +342,8 @@ func TestChaosRestart(t *testing.T) {
 				time.AfterFunc(500*time.Millisecond, resume)
 				cluster.RestartAPIServer(t, time.Second)
 				switch code := p.wait(); {
+				case code == 0 && strings.Contains(p.out.String(), letGoFailed):
+					c.again(ref, claim, table)
 				case code == 0:
 					c.picture().same(c, ref.end)
 				case code != 1 && code != 4, !strings.Contains(p.out.String(), "error: "):

@@ -33,6 +33,7 @@ type cell struct {
 	home       string
 	name       string // of the package and of its namespace
 	v1, v2     string // its archives
+	rewritten  bool   // somebody else wrote the record
 }
 
 func newCell(t *testing.T, cluster *testcluster.Cluster) *cell {
