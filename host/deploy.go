@@ -33,6 +33,8 @@ type DeployOptions struct {
 	Layers []config.Layer
 	// ReuseConfig puts the configuration of the last successful deployment under the layers.
 	ReuseConfig bool
+	// Digest, if set, is that of the only package that may be deployed.
+	Digest string
 	// Components is Zarf's --components: names and globs, a leading '-' excludes.
 	Components string
 	// Interactive lets Choose and Prompt be asked.
@@ -90,6 +92,12 @@ func Deploy(ctx context.Context, o DeployOptions) (Result, error) {
 	if err := d.open(ctx); err != nil {
 		return Result{}, err
 	}
+	if err := d.wantDigest(); err != nil {
+		return Result{}, err
+	}
+	if err := d.reuse(ctx); err != nil {
+		return Result{}, err
+	}
 	if err := d.resolve(ctx); err != nil {
 		return Result{}, err
 	}
@@ -128,6 +136,7 @@ type deployment struct {
 	services *services // nil where no cluster is needed
 	images   *registry.Content
 	record   cluster.Record
+	stored   *state.DeployConfig // the recorded configuration that is used again
 }
 
 func (d *deployment) close() {
@@ -270,15 +279,24 @@ func (d *deployment) needsCluster() bool {
 func (d *deployment) connect(ctx context.Context) (err error) {
 	if !d.needsCluster() {
 		d.say(event.Info, "observe", "no selected component needs a cluster: none is asked, no policies of a cluster are read, and no record is left")
+		d.conn, d.charts = nil, nil // only the configuration was read from it
+		return nil
+	}
+	if err := d.dial(ctx); err != nil {
+		return err
+	}
+	return d.connectServices(ctx)
+}
+
+func (d *deployment) dial(ctx context.Context) (err error) {
+	if d.conn != nil {
 		return nil
 	}
 	if d.conn, err = cluster.Connect(ctx, d.Cluster); err != nil {
 		return err
 	}
-	if d.charts, err = chartClient(d.conn, d.Common); err != nil {
-		return err
-	}
-	return d.connectServices(ctx)
+	d.charts, err = chartClient(d.conn, d.Common)
+	return err
 }
 
 // connectServices reads which registry and git server the cluster has, and tells the templates. A
@@ -301,6 +319,9 @@ func (d *deployment) connectServices(ctx context.Context) (err error) {
 	if problems := d.services.problems(d.selected); len(problems) > 0 {
 		return &PreflightError{Problems: problems}
 	}
+	if err := d.services.readCerts(ctx); err != nil {
+		return err
+	}
 	d.images, err = registry.ReadContent(ctx, d.pkg.bundle)
 	return err
 }
@@ -322,7 +343,10 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 		return plan.ForDeploy(facts), nil
 	}
 	var err error
-	if d.record, err = d.conn.Records().Get(ctx, def.Metadata.Name, d.resolved.Config.NamespaceOverride); err != nil {
+	if d.record, err = readRecord(ctx, d.conn, d.charts, d.recordName(), d.resolved.Config.NamespaceOverride); err != nil {
+		return plan.Plan{}, err
+	}
+	if err := d.stillReusable(); err != nil {
 		return plan.Plan{}, err
 	}
 	facts.Warnings = append(facts.Warnings, d.record.Notes...)
@@ -364,6 +388,9 @@ func (d *deployment) decide(ctx context.Context, again string) (Result, error) {
 	if d.SkipSame && p.SameAsDeployed {
 		d.say(event.Info, "plan", "package, configuration and selection are those deployed last: nothing to do")
 		return Result{Plan: p, Same: true, Recorded: d.conn != nil}, nil
+	}
+	if err := d.preflightPlan(ctx, p, again); err != nil {
+		return Result{Plan: p, Recorded: d.conn != nil}, err
 	}
 	a := d.asker()
 	var outcomes []hook.Outcome
@@ -448,8 +475,11 @@ func (d *deployment) carryOut(ctx context.Context, decided Result) (Result, erro
 }
 
 func (d *deployment) name() string {
-	return state.SecretName(d.definition.Metadata.Name, d.resolved.Config.NamespaceOverride)
+	return state.SecretName(d.recordName(), d.resolved.Config.NamespaceOverride)
 }
+
+// recordName is the name that the package is recorded under.
+func (d *deployment) recordName() string { return d.definition.Metadata.Name }
 
 // again recovers what was planned and observes once more under the lease: only facts that differ
 // make it plan, ask and show again.
@@ -489,16 +519,13 @@ func (d *deployment) recover(ctx context.Context, p plan.Plan) error {
 // order is what the apply step is told. What the post-deploy hooks say is added to the result.
 func (d *deployment) order(result *Result) apply.Deployment {
 	record := d.record.Record
-	record.Package.Name = d.definition.Metadata.Name
+	record.Package.Name = d.recordName()
 	record.Package.NamespaceOverride = d.resolved.Config.NamespaceOverride
-	record.Package.Digest = d.pkg.Digest()
-	record.Package.Connectivity = state.Airgap
-	if d.connected() {
-		record.Package.Connectivity = state.Connected
-	}
+	record.Package.CLIVersion = d.cliVersion()
 	return apply.Deployment{
 		Plan: result.Plan, Definition: d.definition, Selected: names(d.selected), Record: record,
 		Config: d.resolved.Config, SkipUnchanged: d.SkipUnchanged,
+		Identity: state.Identity{Repository: repository(d.pkg.Source())},
 		Event: state.PackageEvent{
 			Type: state.Deploy, Timestamp: d.Now(), Version: d.definition.Metadata.Version,
 			Flavor: d.definition.Build.Flavor, Digest: d.pkg.Digest(), Source: d.pkg.Source(), ConfigDigest: d.digest,

@@ -36,11 +36,16 @@ func (e *DeniedError) Hint() string {
 // PreflightError says that the operation cannot work, found out before anything was changed.
 type PreflightError struct {
 	Problems []string
+	// Causes are the errors among the problems, if any.
+	Causes []error
 }
 
 func (e *PreflightError) Error() string {
 	return "preflight: " + strings.Join(e.Problems, "\n  ")
 }
+
+// Unwrap returns the causes.
+func (e *PreflightError) Unwrap() []error { return e.Causes }
 
 // PlanMovedError says that the plan is not the one that was pinned.
 type PlanMovedError struct {

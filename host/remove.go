@@ -149,7 +149,7 @@ func (r *removal) connect(ctx context.Context) (err error) {
 }
 
 func (r *removal) read(ctx context.Context) (err error) {
-	if r.record, err = r.conn.Records().Get(ctx, r.name, r.NamespaceOverride); err != nil {
+	if r.record, err = readRecord(ctx, r.conn, r.charts, r.name, r.NamespaceOverride); err != nil {
 		return err
 	}
 	if !r.record.Exists {
@@ -351,6 +351,7 @@ func (r *removal) engine(p plan.Plan, rec *recorder) apply.Engine {
 		return e
 	}
 	e.Recorder = rec
+	e.ClusterGone = r.conn.Gone
 	e.Releases = &releases{
 		client: r.charts, plan: p, revisions: map[object.Release]int{}, allowDataLoss: true, timeout: r.Common,
 	}

@@ -14,7 +14,12 @@ type Deployed struct {
 	Secret string
 	// Record is without the configuration and digests of it.
 	Record state.Package
-	Err    error
+	// Own is what zarf-host remembers beside the record, likewise without the configuration.
+	Own state.Own
+	// Unconfirmed are the releases that only Own names. In a Status those that are there and are
+	// this package's are in the record again.
+	Unconfirmed []state.Unconfirmed
+	Err         error
 	// Holder is who works on the package right now, empty when nobody does.
 	Holder string
 	// Interrupted is true when the latest attempt never ended and nobody works on it.
@@ -33,7 +38,8 @@ func List(ctx context.Context, o cluster.Options) ([]Deployed, error) {
 	}
 	out := make([]Deployed, 0, len(listed))
 	for _, l := range listed {
-		d := Deployed{Secret: l.Secret, Record: l.Record.Package.Public(), Err: l.Err}
+		d := deployed(l.Record)
+		d.Secret, d.Err = l.Secret, l.Err
 		if l.Err == nil {
 			if err := d.holder(ctx, conn); err != nil {
 				return nil, err
@@ -42,6 +48,25 @@ func List(ctx context.Context, o cluster.Options) ([]Deployed, error) {
 		out = append(out, d)
 	}
 	return out, nil
+}
+
+func deployed(r cluster.Record) Deployed {
+	return Deployed{Secret: r.Secret(), Record: r.Package.Public(), Own: r.Own.Public(), Unconfirmed: r.Unconfirmed}
+}
+
+// Runs returns the version and digest of the package that a component was last successfully
+// deployed from, empty where that is not known. After an upgrade that failed and was rolled back it
+// is not what the record's definition says.
+func (d Deployed) Runs(component string) (version, digest string) {
+	c, ok := d.Own.Component(component)
+	if ok && c.Digest != "" {
+		return c.Version, c.Digest
+	}
+	has, _ := d.Record.Component(component)
+	if has.Status == state.StatusSucceeded && len(d.Record.Events) == 0 {
+		return d.Record.Data.Metadata.Version, d.Record.Digest // Zarf's record knows no other
+	}
+	return "", ""
 }
 
 // holder finds out who works on the package. Only a record whose latest attempt is in progress is
@@ -77,6 +102,25 @@ type ReleaseStatus struct {
 type Status struct {
 	Deployed
 	Releases []ReleaseStatus
+	// Notes say what of the record was repaired when it was read.
+	Notes []string
+}
+
+// History returns the recorded attempts at a deployed package, the oldest first. The error is a
+// *NotDeployedError when there is no such package.
+func History(ctx context.Context, o cluster.Options, name, namespace string) ([]state.PackageEvent, error) {
+	conn, err := cluster.Connect(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	record, err := conn.Records().Get(ctx, name, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if !record.Exists {
+		return nil, &NotDeployedError{Name: name, Namespace: namespace}
+	}
+	return record.Package.Public().Events, nil
 }
 
 // GetStatus returns what is known of one deployed package; namespace is the one that it was
@@ -93,12 +137,19 @@ func GetStatus(ctx context.Context, o cluster.Options, name, namespace string) (
 	if !record.Exists {
 		return Status{}, &NotDeployedError{Name: name, Namespace: namespace}
 	}
-	s := Status{Deployed: Deployed{Secret: record.Secret(), Record: record.Package.Public()}}
-	if err := s.holder(ctx, conn); err != nil {
-		return Status{}, err
-	}
 	charts, err := chartClient(conn, Common{}.defaulted())
 	if err != nil {
+		return Status{}, err
+	}
+	unconfirmed := record.Unconfirmed
+	found, err := confirmed(ctx, charts, record)
+	if err != nil {
+		return Status{}, err
+	}
+	record.Record = record.Confirm(found...)
+	s := Status{Deployed: deployed(record), Notes: record.Notes}
+	s.Unconfirmed = unconfirmed
+	if err := s.holder(ctx, conn); err != nil {
 		return Status{}, err
 	}
 	for _, c := range record.Package.DeployedComponents {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -19,6 +18,7 @@ type deployFlags struct {
 	setVariables  map[string]string
 	set           map[string]string // Zarf's deprecated name
 	values        valuesFlags
+	reuseConfig   bool
 	skipSchema    bool
 	namespace     string
 	connected     bool
@@ -40,6 +40,8 @@ func (d *deployFlags) add(cmd *cobra.Command) {
 		_ = f.SetAnnotation(name, layered, []string{"true"})
 	}
 	d.values.add(f)
+	retriesFlag(f, &d.retries)
+	f.BoolVar(&d.reuseConfig, "reuse-config", false, "put the configuration of the last successful deployment under what is supplied now")
 	f.BoolVar(&d.skipSchema, "skip-values-schema-validation", false, "do not check the values against the package's schema")
 	f.StringVarP(&d.namespace, "namespace", "n", "", "deploy into this `namespace` instead of the package's own")
 	f.BoolVar(&d.connected, "connected", false, "let the cluster pull images and repositories itself")
@@ -132,7 +134,7 @@ func (r *root) deployOptions(cmd *cobra.Command, source string, flags deployFlag
 		Common: common, Source: source, Layers: layers, Components: flags.components, Interactive: interactive,
 		Connected: flags.connected, Prune: scopes, AllowDataLoss: flags.allowDataLoss,
 		TakeOwnership: flags.takeOwnership, SkipUnchanged: flags.skipUnchanged, SkipSame: flags.skipSame,
-		SkipValuesSchema: flags.skipSchema,
+		SkipValuesSchema: flags.skipSchema, ReuseConfig: flags.reuseConfig,
 	}
 	if interactive {
 		options.Choose, options.Prompt = r.chooseComponents, r.promptVariable
@@ -155,29 +157,19 @@ func (d *deployFlags) scopes(cmd *cobra.Command) (plan.Scopes, error) {
 
 // layers are what config file, environment and flags supply, the weakest first.
 func (d *deployFlags) layers() ([]config.Layer, error) {
-	file, err := readConfigFile(os.LookupEnv)
-	if err != nil {
-		return nil, err
-	}
 	given := map[string]string{}
 	for _, m := range []map[string]string{d.set, d.setVariables} {
 		for name, value := range m {
 			given[name] = value
 		}
 	}
-	layers, err := d.values.layers("package.deploy", file, os.LookupEnv)
-	if err != nil {
-		return nil, err
-	}
+	layers, err := deployLayers(d.values, given)
 	for i := range layers {
-		switch c := &layers[i].Config; layers[i].Origin {
-		case config.OriginFile:
-			c.SetVariables = file.variables()
-		case config.OriginFlag:
-			c.SetVariables, c.NamespaceOverride = given, d.namespace
+		if layers[i].Origin == config.OriginFlag {
+			layers[i].Config.NamespaceOverride = d.namespace
 		}
 	}
-	return layers, nil
+	return layers, err
 }
 
 // onePackage says what is missing in words of the command.

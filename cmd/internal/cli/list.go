@@ -15,11 +15,19 @@ type listRow struct {
 	Version           string              `json:"version"`
 	Connectivity      string              `json:"connectivity"`
 	Components        []string            `json:"components"`
+	Runs              []componentRow      `json:"runs,omitempty"`
 	Status            string              `json:"status"`
 	Digest            string              `json:"digest,omitempty"`
 	Generation        int                 `json:"generation"`
 	LastEvent         *state.PackageEvent `json:"lastEvent,omitempty"`
 	Error             string              `json:"error,omitempty"`
+}
+
+// componentRow says which package a component was last successfully deployed from.
+type componentRow struct {
+	Component string `json:"component"`
+	Version   string `json:"version,omitempty"`
+	Digest    string `json:"digest,omitempty"`
 }
 
 func (r *root) listCmd() *cobra.Command {
@@ -67,6 +75,8 @@ func row(d host.Deployed) listRow {
 	}
 	for _, c := range p.DeployedComponents {
 		out.Components = append(out.Components, c.Name)
+		version, digest := d.Runs(c.Name)
+		out.Runs = append(out.Runs, componentRow{Component: c.Name, Version: version, Digest: digest})
 	}
 	if latest, ok := p.LatestEvent(); ok {
 		out.LastEvent = &latest

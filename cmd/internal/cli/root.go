@@ -60,13 +60,13 @@ func (r *root) command() *cobra.Command {
 	r.globalFlags(cmd.PersistentFlags())
 
 	verbs := func() []*cobra.Command {
-		return []*cobra.Command{r.deployCmd(), r.removeCmd(), r.listCmd(), r.inspectCmd()}
+		return []*cobra.Command{r.deployCmd(), r.removeCmd(), r.listCmd(), r.inspectCmd(), r.mirrorCmd()}
 	}
 	pkg := &cobra.Command{Use: "package", Aliases: []string{"p"}, Short: "The verbs that Zarf has under this name",
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	pkg.AddCommand(verbs()...)
 	cmd.AddCommand(verbs()...)
-	cmd.AddCommand(pkg, r.planCmd(), r.statusCmd(), r.validateCmd(), r.pluginCmd(), r.initCmd(), r.versionCmd(), newToolsCmd(r.streams))
+	cmd.AddCommand(pkg, r.planCmd(), r.statusCmd(), r.historyCmd(), r.redeployCmd(), r.stateCmd(), r.validateCmd(), r.pluginCmd(), r.initCmd(), r.versionCmd(), r.toolsCmd())
 	return cmd
 }
 

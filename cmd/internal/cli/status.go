@@ -18,6 +18,10 @@ type statusDocument struct {
 	Events      []state.PackageEvent `json:"events"`
 	Entries     []state.Component    `json:"deployedComponents"`
 	Releases    []releaseDocument    `json:"releases"`
+	Unconfirmed []releaseDocument    `json:"unconfirmed,omitempty"`
+	Kept        []state.KeptObject   `json:"kept,omitempty"`
+	Pushed      []state.PushedImage  `json:"pushed,omitempty"`
+	Notes       []string             `json:"notes,omitempty"`
 }
 
 type releaseDocument struct {
@@ -48,6 +52,14 @@ func (r *root) statusCmd() *cobra.Command {
 			doc := statusDocument{
 				listRow: row(s.Deployed), Holder: s.Holder, Interrupted: s.Interrupted,
 				Events: s.Record.Events, Entries: s.Record.DeployedComponents, Releases: []releaseDocument{},
+				Kept: s.Own.Kept, Pushed: s.Own.Pushed, Notes: s.Notes,
+			}
+			for _, u := range s.Unconfirmed {
+				c, _ := s.Record.Component(u.Component)
+				_, exists := c.Chart(u.Release)
+				doc.Unconfirmed = append(doc.Unconfirmed, releaseDocument{
+					Component: u.Component, Namespace: u.Release.Namespace, Name: u.Release.Name, Exists: exists,
+				})
 			}
 			for _, rel := range s.Releases {
 				doc.Releases = append(doc.Releases, releaseDocument{

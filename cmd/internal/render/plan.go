@@ -5,6 +5,8 @@ package render
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/zarf-host/zarf-host/host/hook"
@@ -29,9 +31,7 @@ func Plan(w io.Writer, p plan.Plan) error {
 		t.component(p, c)
 	}
 	t.prune(p.Prune)
-	if len(p.Config.Changed) > 0 {
-		t.line(1, "configuration changed: %s", strings.Join(p.Config.Changed, ", "))
-	}
+	t.config(p.Config)
 	for _, pl := range p.Plugins {
 		t.line(1, "plugin %s %s (%s)", pl.Name, pl.Version, short(pl.Digest))
 	}
@@ -84,6 +84,21 @@ func (t *tree) line(depth int, format string, args ...any) {
 		return
 	}
 	_, t.err = fmt.Fprintf(t.w, strings.Repeat("  ", depth)+format+"\n", args...)
+}
+
+// config names keys of the configuration, those of one origin in a line, and never a value.
+func (t *tree) config(c plan.ConfigChanges) {
+	byOrigin := map[string][]string{}
+	for key, origin := range c.Origins {
+		byOrigin[origin] = append(byOrigin[origin], key)
+	}
+	for _, origin := range slices.Sorted(maps.Keys(byOrigin)) {
+		slices.Sort(byOrigin[origin])
+		t.line(1, "configuration from %s: %s", origin, strings.Join(byOrigin[origin], ", "))
+	}
+	if len(c.Changed) > 0 {
+		t.line(1, "configuration changed: %s", strings.Join(c.Changed, ", "))
+	}
 }
 
 func (t *tree) component(p plan.Plan, c plan.Component) {

@@ -47,7 +47,7 @@ func fromComponents(p state.Package) string {
 // List writes one line a package.
 func List(w io.Writer, deployed []host.Deployed) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "PACKAGE\tNAMESPACE OVERRIDE\tVERSION\tSTATUS\tCONNECTIVITY\tGENERATION\tCOMPONENTS\tLAST EVENT")
+	_, _ = fmt.Fprintln(t, "PACKAGE\tNAMESPACE OVERRIDE\tVERSION\tSTATUS\tCONNECTIVITY\tGENERATION\tCOMPONENTS\tLAST EVENT\tDIGEST")
 	for _, d := range deployed {
 		p := d.Record
 		name := p.Name
@@ -56,16 +56,41 @@ func List(w io.Writer, deployed []host.Deployed) error {
 		}
 		var components []string
 		for _, c := range p.DeployedComponents {
-			components = append(components, c.Name)
+			name := c.Name
+			if v := Differs(d, c.Name); v != "" {
+				name += "@" + v
+			}
+			components = append(components, name)
 		}
 		last := "unknown"
 		if e, ok := p.LatestEvent(); ok {
-			last = fmt.Sprintf("%s %s %s", e.Type, e.Outcome, e.Timestamp.UTC().Format(time.RFC3339))
+			last = fmt.Sprintf("%s %s %s", e.Type, e.Outcome, moment(e.Timestamp))
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", name, p.NamespaceOverride, p.Data.Metadata.Version,
-			Phase(d), p.Connectivity, p.Generation, strings.Join(components, ","), last)
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", name, p.NamespaceOverride, p.Data.Metadata.Version,
+			Phase(d), p.Connectivity, p.Generation, strings.Join(components, ","), last, short(p.Digest))
 	}
 	return t.Flush()
+}
+
+// Differs returns the version of the package that a component runs from where it is not the
+// recorded one, and its digest where only that differs.
+func Differs(d host.Deployed, component string) string {
+	v, digest := d.Runs(component)
+	switch {
+	case digest == "" || digest == d.Record.Digest:
+		return ""
+	case v != "" && v != d.Record.Data.Metadata.Version:
+		return v
+	}
+	return short(digest)
+}
+
+// moment writes a time, which may be unknown.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "unknown time"
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // Names writes the names of the packages, one a line; one with a namespace override as namespace/name.
@@ -109,11 +134,15 @@ func Status(w io.Writer, s host.Status) error {
 		if e.Source != "" {
 			source = " from " + e.Source
 		}
-		t.line(2, "%s  %-6s  %-10s  %s%s", e.Timestamp.UTC().Format(time.RFC3339), e.Type, e.Outcome, version(e.Version), source)
+		t.line(2, "%s  %-6s  %-10s  %s%s", moment(e.Timestamp), e.Type, e.Outcome, version(e.Version), source)
 	}
 	t.line(1, "components:")
 	for _, c := range p.DeployedComponents {
-		t.line(2, "%s: %s", c.Name, c.Status)
+		runs := ""
+		if v := Differs(s.Deployed, c.Name); v != "" {
+			runs = ", runs " + v
+		}
+		t.line(2, "%s: %s%s", c.Name, c.Status, runs)
 		for _, r := range s.Releases {
 			if r.Component != c.Name {
 				continue
@@ -125,7 +154,40 @@ func Status(w io.Writer, s host.Status) error {
 			t.line(3, "release %s: %s, revision %d, chart %s %s", r.Release, r.Status, r.Revision, r.Chart, r.Version)
 		}
 	}
+	t.remembered(s)
 	return t.err
+}
+
+// remembered writes what only zarf-host knows of a package.
+func (t *tree) remembered(s host.Status) {
+	for _, u := range s.Unconfirmed {
+		is := "it is not there as this package's, and does not count"
+		if c, ok := s.Record.Component(u.Component); ok {
+			if _, confirmed := c.Chart(u.Release); confirmed {
+				is = "it is there and counts"
+			}
+		}
+		t.line(1, "unconfirmed: release %s of component %s, which Zarf's record forgot: %s", u.Release, u.Component, is)
+	}
+	for _, k := range s.Own.Kept {
+		t.line(1, "kept: %s of release %s", k.Ref, k.Release)
+	}
+	if n := len(s.Own.Pushed); n > 0 {
+		t.line(1, "images in the registry: %d references", n)
+	}
+	for _, note := range s.Notes {
+		t.line(1, "note: %s", note)
+	}
+}
+
+// History writes one line an attempt, the newest first.
+func History(w io.Writer, events []state.PackageEvent) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "TIME\tTYPE\tOUTCOME\tVERSION\tFLAVOR\tDIGEST\tSOURCE")
+	for _, e := range slices.Backward(events) {
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", moment(e.Timestamp), e.Type, e.Outcome, e.Version, e.Flavor, short(e.Digest), e.Source)
+	}
+	return t.Flush()
 }
 
 // Result writes what an operation came to, in one line and a few more where there is more to say.
@@ -157,4 +219,24 @@ func after(outcomes []hook.Outcome) []hook.Outcome {
 	return slices.DeleteFunc(slices.Clone(outcomes), func(o hook.Outcome) bool {
 		return o.Hook != hook.PostDeploy && o.Hook != hook.PostRemove
 	})
+}
+
+// Rebuilt writes a record that was made up.
+func Rebuilt(w io.Writer, r host.Rebuilt) error {
+	p := r.Record
+	t := &tree{w: w}
+	t.line(0, "record of package %s %s, made up of its releases", p.Name, version(p.Data.Metadata.Version))
+	if p.NamespaceOverride != "" {
+		t.line(1, "in namespace %s", p.NamespaceOverride)
+	}
+	for _, c := range p.DeployedComponents {
+		t.line(1, "+ component %s: %s", c.Name, c.Status)
+		for _, chart := range c.InstalledCharts {
+			t.line(2, "+ release %s: %s", chart.Release(), chart.Status)
+		}
+	}
+	for _, note := range r.Notes {
+		t.line(1, "note: %s", note)
+	}
+	return t.err
 }
