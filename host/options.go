@@ -44,6 +44,8 @@ type Common struct {
 	Concurrency int
 	// Retries is how often pushing is tried again without anything achieved in between; 0 means 3.
 	Retries int
+	// Patience bounds what a registry may keep an operation waiting for.
+	Patience Patience
 	// PlanDigest, if set, is the only plan that may be carried out.
 	PlanDigest string
 	// Version is the version of the program, recorded beside CompatibleVersion.
@@ -54,6 +56,17 @@ type Common struct {
 	Executable string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+}
+
+// Patience is how long a registry is waited for while images are pushed. Zero values are right for
+// most callers.
+type Patience struct {
+	// Backoff is the pause before the first retry; each further one is longer. Default 1 s.
+	Backoff time.Duration
+	// Stall is how long an upload may stand still, and a request go unanswered. Default 1 min.
+	Stall time.Duration
+	// Commit is how long the registry may take to confirm what it has received. Default 5 min.
+	Commit time.Duration
 }
 
 // Plugin answers hooks. Plugins written in Go implement it, and OpenPlugin makes one of a WASM

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -38,6 +37,7 @@ type services struct {
 	// exists is false in a cluster that was not initialised.
 	exists bool
 	agent  map[string]string // namespace → what it tells the agent
+	certs  map[string][]byte // of Zarf's registry where it wants client certificates, as in their Secret
 	client *registry.Client
 }
 
@@ -69,7 +69,8 @@ func (s *services) registry(ctx context.Context) (*registry.Client, error) {
 	info := s.state.RegistryInfo
 	options := registry.Options{
 		Address: info.Address, Username: info.PushUsername, Password: info.PushPassword, Sink: s.common.Sink,
-		PlainHTTP: s.common.PlainHTTP, Retries: s.common.Retries,
+		PlainHTTP: s.common.PlainHTTP, Retries: s.common.Retries, Backoff: s.common.Patience.Backoff,
+		StallLimit: s.common.Patience.Stall, CommitLimit: s.common.Patience.Commit,
 	}
 	if info.IsInternal() {
 		options.Tunnel = func(ctx context.Context) (registry.Tunnel, error) {
@@ -77,7 +78,7 @@ func (s *services) registry(ctx context.Context) (*registry.Client, error) {
 		}
 	}
 	var err error
-	if options.TLS, err = s.tls(ctx); err != nil {
+	if options.TLS, err = s.tls(); err != nil {
 		return nil, err
 	}
 	if s.client, err = registry.Open(options); err != nil {
@@ -86,27 +87,36 @@ func (s *services) registry(ctx context.Context) (*registry.Client, error) {
 	return s.client, nil
 }
 
-// tls returns how HTTPS is spoken: with Zarf's certificates where the state says so.
-func (s *services) tls(ctx context.Context) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.common.InsecureSkipTLSVerify} //nolint:gosec // asked for by flag
+// readCerts reads the certificates that Zarf made for its registry, where it wants any.
+func (s *services) readCerts(ctx context.Context) error {
 	if s.state.RegistryInfo.MTLSStrategy != state.MTLSManaged {
+		return nil
+	}
+	ca, cert, key, err := s.conn.ReadTLS(ctx, state.Namespace, registryClientTLS)
+	if err != nil {
+		return err
+	}
+	s.certs = map[string][]byte{"ca.crt": ca, "tls.crt": cert, "tls.key": key}
+	return nil
+}
+
+// tls returns how HTTPS is spoken: with Zarf's certificates where the state says so.
+func (s *services) tls() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.common.InsecureSkipTLSVerify} //nolint:gosec // asked for by flag
+	if s.certs == nil {
 		if !s.common.InsecureSkipTLSVerify {
 			return nil, nil
 		}
 		return config, nil
 	}
-	ca, cert, key, err := s.conn.ReadTLS(ctx, state.Namespace, registryClientTLS)
+	pair, err := tls.X509KeyPair(s.certs["tls.crt"], s.certs["tls.key"])
 	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return nil, fmt.Errorf("reading the client certificate of the registry: %w", err)
+		return nil, fmt.Errorf("reading the client certificate of the registry in Secret %q: %w", registryClientTLS, err)
 	}
 	config.Certificates = []tls.Certificate{pair}
 	config.RootCAs = x509.NewCertPool()
-	if !config.RootCAs.AppendCertsFromPEM(ca) {
-		return nil, errors.New("reading the authority of the registry's certificates: it holds none")
+	if !config.RootCAs.AppendCertsFromPEM(s.certs["ca.crt"]) {
+		return nil, fmt.Errorf("reading the authority of the registry's certificates: Secret %q holds none", registryClientTLS)
 	}
 	config.ServerName = registryService + "." + state.Namespace + ".svc.cluster.local"
 	return config, nil
@@ -192,6 +202,9 @@ func (s *services) prepare(w *chart.Wanted, connected bool) error {
 		w.Secrets = append(w.Secrets, chart.Secret{
 			Name: pullSecret, Type: "kubernetes.io/dockerconfigjson", Data: map[string][]byte{".dockerconfigjson": config},
 		})
+	}
+	if s.certs != nil {
+		w.Secrets = append(w.Secrets, chart.Secret{Name: registryClientTLS, Type: "kubernetes.io/tls", Data: s.certs})
 	}
 	if g.Configured() {
 		w.Secrets = append(w.Secrets, chart.Secret{

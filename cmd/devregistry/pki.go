@@ -45,8 +45,10 @@ func ensurePKI(dir string) (pkiFiles, error) {
 	if err != nil {
 		return files, err
 	}
+	// Its names are those of the registry that Zarf deploys, so that it can play it.
+	names := []string{"localhost", "zarf-docker-registry", "zarf-docker-registry.zarf.svc.cluster.local"}
 	server := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "devregistry"}, DNSNames: []string{"localhost"},
+		Subject: pkix.Name{CommonName: "devregistry"}, DNSNames: names,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		KeyUsage:    x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}

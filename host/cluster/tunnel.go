@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/klog/v2"
 )
 
 // tunnelTimeout is how long a port-forward may take to be ready.
@@ -24,7 +25,7 @@ const tunnelTimeout = 30 * time.Second
 // another one opened: the pod may be another one by then.
 type Tunnel struct {
 	address string
-	stop    chan struct{}
+	stop    context.CancelFunc
 	ended   chan struct{}
 	err     error // why it ended; read after ended is closed
 }
@@ -43,10 +44,14 @@ func (c *Cluster) OpenTunnel(ctx context.Context, namespace, service string, por
 	}
 	url := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
-	t := &Tunnel{stop: make(chan struct{}), ended: make(chan struct{})}
+	// It lasts until it is closed. What breaks in it is told by whoever uses it: without a logger of
+	// its own client-go would print it too.
+	lasting, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), klog.New(nil)))
+	t := &Tunnel{stop: stop, ended: make(chan struct{})}
 	ready := make(chan struct{})
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", target)}, t.stop, ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddressesWithContext(lasting, dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", target)}, ready, io.Discard, io.Discard)
 	if err != nil {
+		stop()
 		return nil, fmt.Errorf("opening a tunnel to pod %q: %w", pod, err)
 	}
 	go func() {
@@ -58,6 +63,7 @@ func (c *Cluster) OpenTunnel(ctx context.Context, namespace, service string, por
 	select {
 	case <-ready:
 	case <-t.ended:
+		stop()
 		return nil, fmt.Errorf("opening a tunnel to pod %q: %w", pod, t.err)
 	case <-ctx.Done():
 		_ = t.Close() // it is not used
@@ -85,11 +91,7 @@ func (t *Tunnel) Dial(ctx context.Context) (net.Conn, error) {
 
 // Close ends the tunnel with all its connections, and returns when they have ended.
 func (t *Tunnel) Close() error {
-	select {
-	case <-t.stop:
-	default:
-		close(t.stop)
-	}
+	t.stop()
 	<-t.ended
 	return nil
 }

@@ -20,7 +20,8 @@ import (
 const askConcurrency = 6
 
 // Digests asks for the digests that the registry has under references, "…:tag" or "…@sha256:…", by
-// HEAD alone. A reference that it does not have is not in the answer.
+// HEAD alone. A reference that it does not have is not in the answer. A push by this client does not
+// ask again for what it has.
 func (c *Client) Digests(ctx context.Context, references ...string) (map[string]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,6 +55,7 @@ func (c *Client) Digests(ctx context.Context, references ...string) (map[string]
 			if err == nil {
 				found[reference] = d.String()
 			}
+			c.known.tagged(reference, d) // with no digest where there is nothing, whatever was there before
 			return nil
 		})
 	})

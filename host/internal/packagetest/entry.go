@@ -3,6 +3,7 @@ package packagetest
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,6 +23,11 @@ type Entry struct {
 	// Link is the target of a link.
 	Link string
 	Body []byte
+	// Open makes the content instead of Body, for what is too large to be held: Size bytes whose
+	// SHA-256 is Sum, in hex, each time.
+	Open func() io.Reader
+	Size int64
+	Sum  string
 	// PAX are extended header records.
 	PAX map[string]string
 	// Raw is written as it is in place of the entry: whole blocks that Go's writer refuses to make.
@@ -30,6 +36,22 @@ type Entry struct {
 
 func (e Entry) isFile() bool {
 	return e.Raw == nil && (e.Type == 0 && !strings.HasSuffix(e.Name, "/") || e.Type == tar.TypeReg)
+}
+
+// content is a reader of what the entry holds, and how much that is.
+func (e Entry) content() (io.Reader, int64) {
+	if e.Open != nil {
+		return e.Open(), e.Size
+	}
+	return bytes.NewReader(e.Body), int64(len(e.Body))
+}
+
+// sum is the SHA-256 of the content, in hex.
+func (e Entry) sum() string {
+	if e.Open != nil {
+		return e.Sum
+	}
+	return hashOf(e.Body)
 }
 
 func (e Entry) header() *tar.Header {
@@ -42,7 +64,7 @@ func (e Entry) header() *tar.Header {
 		}
 	}
 	if h.Typeflag == tar.TypeReg {
-		h.Size = int64(len(e.Body))
+		_, h.Size = e.content()
 	}
 	return h
 }
@@ -59,10 +81,20 @@ func (e Entry) place(folder string) error {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			return err
 		}
-		return os.WriteFile(name, e.Body, 0o600)
+		return e.write(name)
 	default:
 		return fmt.Errorf("a folder cannot hold an entry of type %q", h.Typeflag)
 	}
+}
+
+func (e Entry) write(name string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	content, _ := e.content()
+	_, err = io.Copy(f, content)
+	return errors.Join(err, f.Close())
 }
 
 // Tar is a tar of entries as Zarf writes them: no times, no owners.
@@ -116,6 +148,7 @@ func writeEntry(tw *tar.Writer, w io.Writer, e Entry) error {
 	if h.Typeflag != tar.TypeReg {
 		return nil
 	}
-	_, err := tw.Write(e.Body)
+	content, _ := e.content()
+	_, err := io.Copy(tw, content)
 	return err
 }

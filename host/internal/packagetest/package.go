@@ -61,12 +61,26 @@ type Options struct {
 
 // Write writes a package as an archive into dir and returns its path.
 func Write(dir string, p Package, o Options) (string, error) {
-	name, data, err := o.pack(p)
+	if o.Archive != nil {
+		name, data, err := o.pack(p)
+		if err != nil {
+			return "", err
+		}
+		file := filepath.Join(dir, name)
+		return file, os.WriteFile(file, data, 0o600)
+	}
+	name, entries, err := o.layout(p)
 	if err != nil {
 		return "", err
 	}
+	// Straight to the disk: a package may be larger than memory.
 	file := filepath.Join(dir, name)
-	return file, os.WriteFile(file, data, 0o600)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return "", err
+	}
+	err = Archive(f, entries, strings.HasSuffix(name, ".tar"))
+	return file, errors.Join(err, f.Close())
 }
 
 // WriteSplit writes a package as a split archive with parts of at most partBytes into dir and
@@ -261,7 +275,7 @@ func Checksums(entries []Entry) string {
 	var lines []string
 	for _, e := range entries {
 		if e.isFile() && e.Name != "zarf.yaml" && e.Name != "checksums.txt" {
-			lines = append(lines, hashOf(e.Body)+" "+e.Name)
+			lines = append(lines, e.sum()+" "+e.Name)
 		}
 	}
 	slices.Sort(lines)

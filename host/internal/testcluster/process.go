@@ -25,7 +25,8 @@ var own process
 
 // process starts a control plane once, when it is first wanted.
 type process struct {
-	managed bool // Main runs, and will stop what was started
+	managed bool     // Main runs, and will stop what was started
+	args    []string // more of them for devcluster
 	once    sync.Once
 	cluster *Cluster
 	err     error
@@ -39,6 +40,13 @@ func Main(m *testing.M) int {
 	own.managed = true
 	defer own.stop()
 	return m.Run()
+}
+
+// MainWithKwok is Main for a package whose Private control plane gets more configuration for kwok,
+// such as port-forwards, from a file.
+func MainWithKwok(m *testing.M, file string) int {
+	own.args = []string{"--kwok-config", file}
+	return Main(m)
 }
 
 // Shared is the control plane of the whole test run, which other packages use
@@ -84,7 +92,7 @@ func (p *process) start() (*Cluster, error) {
 		return nil, fmt.Errorf("making a data folder: %w", err)
 	}
 	var problems bytes.Buffer
-	cmd := exec.Command(binary, "run", "--die-with-parent", "--discard", "--data-dir", dir, "--port", "0")
+	cmd := exec.Command(binary, append([]string{"run", "--die-with-parent", "--discard", "--data-dir", dir, "--port", "0"}, p.args...)...)
 	cmd.Stderr = &problems
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
