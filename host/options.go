@@ -46,6 +46,8 @@ type Common struct {
 	Retries int
 	// Patience bounds what a registry may keep an operation waiting for.
 	Patience Patience
+	// TempDir is where temporary files go; empty is where the system has them.
+	TempDir string
 	// PlanDigest, if set, is the only plan that may be carried out.
 	PlanDigest string
 	// Version is the version of the program, recorded beside CompatibleVersion.

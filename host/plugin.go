@@ -16,6 +16,8 @@ type PluginOptions struct {
 	Config map[string]any
 	// Limits are the operator's; a zero field means the default.
 	Limits wasm.Limits
+	// CacheDir is where compiled code is kept; empty means the user's own cache folder.
+	CacheDir string
 	// Sink receives what the plugin writes to stderr; nil drops it.
 	Sink event.Sink
 }
@@ -28,7 +30,7 @@ type WASMPlugin struct {
 
 // OpenPlugin loads the WASM module in a file. Nothing of it runs until it is asked.
 func OpenPlugin(ctx context.Context, path string, o PluginOptions) (*WASMPlugin, error) {
-	p, err := wasm.LoadFile(ctx, path, wasm.Options{Config: o.Config, Limits: o.Limits})
+	p, err := wasm.LoadFile(ctx, path, wasm.Options{Config: o.Config, Limits: o.Limits, CacheDir: o.CacheDir})
 	if err != nil {
 		return nil, fmt.Errorf("loading plugin %q: %w", path, err)
 	}

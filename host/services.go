@@ -39,6 +39,8 @@ type services struct {
 	agent  map[string]string // namespace → what it tells the agent
 	certs  map[string][]byte // of Zarf's registry where it wants client certificates, as in their Secret
 	client *registry.Client
+	// noChecksum leaves out the tag that pods use.
+	noChecksum bool
 }
 
 // readServices reads how the cluster was initialised.
@@ -288,21 +290,23 @@ func (s *services) images(ctx context.Context, content *registry.Content, compon
 }
 
 // push brings the images of a component into the registry.
-func (s *services) push(ctx context.Context, content *registry.Content, c spec.Component) error {
+func (s *services) push(ctx context.Context, content *registry.Content, c spec.Component) (registry.PushResult, error) {
 	refs, err := image.OfComponents(c)
 	if err != nil || len(refs) == 0 {
-		return err
+		return registry.PushResult{}, err
 	}
 	client, err := s.registry(ctx)
 	if err != nil {
-		return err
+		return registry.PushResult{}, err
 	}
-	done, err := client.Push(ctx, registry.PushOptions{Images: refs, Content: content, Concurrency: s.common.Concurrency})
+	done, err := client.Push(ctx, registry.PushOptions{
+		Images: refs, Content: content, Concurrency: s.common.Concurrency, NoChecksum: s.noChecksum,
+	})
 	if err != nil {
-		return err
+		return done, err
 	}
 	s.common.Sink.Emit(pushed(c.Name, done))
-	return nil
+	return done, nil
 }
 
 // problems says why components cannot be deployed with the services that the cluster has.

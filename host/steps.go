@@ -68,7 +68,7 @@ func (s *steps) PlaceFiles(ctx context.Context, component spec.Component) error 
 	if len(component.Files) == 0 {
 		return nil
 	}
-	dir, err := os.MkdirTemp("", "zarf-host-")
+	dir, err := os.MkdirTemp(s.common.TempDir, "zarf-host-")
 	if err != nil {
 		return fmt.Errorf("placing the files of component %q: %w", component.Name, err)
 	}
@@ -82,7 +82,7 @@ func (s *steps) PlaceFiles(ctx context.Context, component spec.Component) error 
 		return err
 	}
 	files := action.Files{
-		Templates: s.templates.variables, Sink: s.common.Sink, Load: s.loader,
+		Templates: s.templates.variables, Sink: s.common.Sink, Load: s.loader, Temp: s.common.TempDir,
 		Render: func(text []byte) ([]byte, error) { return s.templates.content(component).Render(text, s.loader) },
 	}
 	return files.Place(ctx, component, root.FS())
@@ -92,7 +92,8 @@ func (s *steps) PushImages(ctx context.Context, component spec.Component) error 
 	if s.images == nil {
 		return nil
 	}
-	return s.services.push(ctx, s.images, component)
+	_, err := s.services.push(ctx, s.images, component)
+	return err
 }
 
 func (s *steps) WaitHealthy(ctx context.Context, objects []object.Ref) error {

@@ -116,11 +116,15 @@ func commands() [][][]string {
 	return [][][]string{
 		{tools, word("kubectl", "k")},
 		{tools, word("wait-for", "w", "wait")},
+		{tools, word("get-creds", "gc")},
+		{tools, word("registry", "r", "crane"), word("catalog", "copy", "cp", "delete", "digest", "export", "login", "logout",
+			"ls", "manifest", "pull", "push", "version")},
+		{tools, word("archiver", "a"), word("compress", "c", "decompress", "d")},
 		{pkg, word("deploy", "d")},
 		{pkg, word("remove", "u", "rm")},
 		{pkg, word("list", "l", "ls")},
-		{pkg, inspect, word("definition")},
-		{pkg, inspect, word("digest")},
+		{pkg, word("mirror-resources", "mr")},
+		{pkg, inspect, word("definition", "digest", "documentation", "images", "manifests", "sbom", "values-files")},
 		{word("version", "v")},
 	}
 }
@@ -141,31 +145,29 @@ func known(args []string) bool {
 }
 
 func fits(command [][]string, words []string) bool {
-	for i, spellings := range command {
-		if i >= len(words) {
+	for _, spellings := range command {
+		words = withoutFlags(words)
+		switch {
+		case len(words) == 0:
 			return false
-		}
-		if words[i] == "" {
+		case words[0] == "":
 			return true
-		}
-		var same bool
-		for _, s := range spellings {
-			same = same || words[i] == s
-		}
-		if !same {
+		case !slices.Contains(spellings, words[0]):
 			return false
 		}
+		words = words[1:]
 	}
 	return true
 }
 
-// withoutFlags drops the global flags of Zarf that may stand before a command.
+// withoutFlags drops the flags that may stand before a word of a command: Zarf's global ones, and
+// those that all of one tool have.
 func withoutFlags(args []string) []string {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		flag := args[0]
 		args = args[1:]
 		switch flag {
-		case "-a", "--architecture", "-l", "--log-level", "--log-format", "--cache", "--tmpdir", "--features":
+		case "-a", "--architecture", "-l", "--log-level", "--log-format", "--cache", "--tmpdir", "--features", "--platform":
 			if len(args) > 0 {
 				args = args[1:]
 			}

@@ -29,6 +29,7 @@ type operationFlags struct {
 	lockTimeout   time.Duration
 	deadline      time.Duration
 	planDigest    string
+	retries       int
 }
 
 func (o *operationFlags) add(cmd *cobra.Command) {
@@ -50,11 +51,11 @@ func (r *root) common(ctx context.Context, o operationFlags, timeout time.Durati
 	if err != nil {
 		return host.Common{}, nil, err
 	}
-	return host.Common{
-		Cluster: r.cluster(), Open: r.open(o.sourceFlags), Plugins: plugins, Sink: r.sink(), DryRun: o.dryRun,
-		LockTimeout: o.lockTimeout, Deadline: o.deadline, Timeout: timeout, PlanDigest: o.planDigest,
-		Version: r.version, User: userName(), Reviewer: &reviewer{root: r, confirm: o.confirm},
-	}, closePlugins, nil
+	c := r.remoteCommon(o.sourceFlags)
+	c.Plugins, c.Reviewer = plugins, &reviewer{root: r, confirm: o.confirm}
+	c.DryRun, c.PlanDigest, c.Retries = o.dryRun, o.planDigest, pushRetries(o.retries)
+	c.LockTimeout, c.Deadline, c.Timeout = o.lockTimeout, o.deadline, timeout
+	return c, closePlugins, nil
 }
 
 // openPlugins loads the plugins that flags name. Configuration for a plugin that is not among them
@@ -77,7 +78,7 @@ func (r *root) openPlugins(ctx context.Context, paths, configs []string) ([]host
 			closeAll()
 			return nil, nil, err
 		}
-		p, err := host.OpenPlugin(ctx, path, host.PluginOptions{Config: byName[name], Sink: r.sink()})
+		p, err := host.OpenPlugin(ctx, path, host.PluginOptions{Config: byName[name], Sink: r.sink(), CacheDir: r.remote.cacheDir()})
 		if err != nil {
 			closeAll()
 			return nil, nil, &codeError{code: exitDenied, err: err} // a guard that cannot be had is a deny

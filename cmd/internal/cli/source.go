@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"path/filepath"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -24,12 +26,46 @@ type remoteFlags struct {
 	architecture  string
 	plainHTTP     bool
 	skipTLSVerify bool
+	tmpdir        string
+	cache         string
 }
 
 func (f *remoteFlags) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.architecture, "architecture", "a", "", "`architecture` of packages in registries; this machine's if left out")
 	flags.BoolVar(&f.plainHTTP, "plain-http", false, "allow plain HTTP with servers that speak no HTTPS")
 	flags.BoolVar(&f.skipTLSVerify, "insecure-skip-tls-verify", false, "accept any certificate of registries and web servers")
+	flags.StringVar(&f.tmpdir, "tmpdir", "", "`folder` for temporary files; the system's if left out")
+	flags.StringVar(&f.cache, "cache", "", "`folder` for what is kept between runs, such as compiled plugins; the user's own if left out")
+}
+
+// cacheDir is where compiled plugins are kept; empty means the user's own folder.
+func (f *remoteFlags) cacheDir() string {
+	if f.cache == "" {
+		return ""
+	}
+	return filepath.Join(f.cache, "wasm")
+}
+
+// retriesFlag adds the flag that says how often pushing is tried again.
+func retriesFlag(flags *pflag.FlagSet, retries *int) {
+	flags.IntVar(retries, "retries", 3, "how `often` pushing is tried again without progress in between")
+}
+
+// pushRetries says it in the engine's words, for which nothing is the default.
+func pushRetries(flag int) int {
+	if flag == 0 {
+		return -1
+	}
+	return flag
+}
+
+// remoteCommon are the engine's options of what works with packages, registries and perhaps a cluster.
+func (r *root) remoteCommon(s sourceFlags) host.Common {
+	return host.Common{
+		Cluster: r.cluster(), Open: r.open(s), Sink: r.sink(), Version: r.version, User: userName(),
+		PlainHTTP: r.remote.plainHTTP, InsecureSkipTLSVerify: r.remote.skipTLSVerify, Concurrency: s.concurrency,
+		TempDir: r.remote.tmpdir,
+	}
 }
 
 // open says how the flags want a package opened.

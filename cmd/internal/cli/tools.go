@@ -19,6 +19,13 @@ func newToolsCmd(streams Streams) *cobra.Command {
 	return cmd
 }
 
+// toolsCmd adds the tools that know about clusters and their registries.
+func (r *root) toolsCmd() *cobra.Command {
+	cmd := newToolsCmd(r.streams)
+	cmd.AddCommand(r.registryCmd(), r.getCredsCmd(), newArchiverCmd())
+	return cmd
+}
+
 // withoutGlobals drops those flags before the first operand that only zarf-host knows. The rest is
 // the tool's own, among it the connection flags, which both know.
 func withoutGlobals(args []string, ours, theirs *pflag.FlagSet) []string {
