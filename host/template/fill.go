@@ -40,8 +40,7 @@ func IsText(content []byte) bool {
 func (v *Variables) Unknown(content []byte) []string {
 	var out []string
 	for _, m := range marker().FindAll(content, -1) {
-		name := string(bytes.Trim(m, "#"))
-		if _, ok := v.entries[name]; !ok && !slices.Contains(out, string(m)) {
+		if _, ok := v.entries[string(bytes.Trim(m, "#"))]; !ok && !slices.Contains(out, string(m)) {
 			out = append(out, string(m))
 		}
 	}

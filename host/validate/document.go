@@ -85,26 +85,6 @@ func (n *node) find(p path) position {
 	return at
 }
 
-// value follows a path to a node.
-func (n *node) value(p path) (*node, bool) {
-	for _, step := range p {
-		switch step := step.(type) {
-		case int:
-			if step >= len(n.items) {
-				return nil, false
-			}
-			n = n.items[step]
-		case string:
-			e, ok := n.get(step)
-			if !ok {
-				return nil, false
-			}
-			n = e.value
-		}
-	}
-	return n, true
-}
-
 // converter turns the library's tree into nodes, resolving aliases and merges in document order.
 type converter struct {
 	lines   []string // the file, to correct places

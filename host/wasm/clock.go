@@ -44,7 +44,7 @@ func (c *clock) sleep(ns int64) {
 // request.
 func randomness(digest string, request []byte) io.Reader {
 	h := sha256.New()
-	io.WriteString(h, digest)
+	h.Write([]byte(digest))
 	h.Write([]byte{0})
 	h.Write(request)
 	return rand.NewChaCha8([32]byte(h.Sum(nil)))

@@ -127,7 +127,7 @@ func cueSchema(source string) (schema, error) {
 			return fmt.Errorf("writing the configuration: %w", err)
 		}
 		// JSON is CUE; encoding the Go values instead would make floats of all numbers.
-		v = v.Unify(v.Context().CompileBytes(data))
+		v = v.Unify(v.Context().CompileBytes(data)) //nolint:staticcheck // there is one context here, build's own
 		if err := v.Validate(cue.Concrete(true), cue.Final()); err != nil {
 			return cueError(err)
 		}

@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -65,7 +66,7 @@ func (e *Error) Hint() string {
 	case KindTrap, KindExitCode:
 		return "look at the plugin's log; a deny is a verdict in the answer, never an exit code"
 	case KindRefusedModule:
-		if _, ok := e.Err.(*noMetadataError); ok {
+		if none := (*noMetadataError)(nil); errors.As(e.Err, &none) {
 			return "add it with `zarf-host plugin annotate MODULE -f plugin.yaml`"
 		}
 		return "see what the module is and asks for with `zarf-host plugin inspect`"

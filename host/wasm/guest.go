@@ -62,7 +62,7 @@ func (g *guest) moved(n int) { g.tank.pay(uint64(n) / 8) }
 
 func procExit(ctx context.Context, mod api.Module, stack []uint64) {
 	code := uint32(stack[0])
-	mod.CloseWithExitCode(ctx, code) // the engine's way; it cannot fail for a module without files
+	_ = mod.CloseWithExitCode(ctx, code) // the engine's way; it cannot fail for a module without files
 	panic(sys.NewExitError(code))
 }
 

@@ -94,10 +94,10 @@ func hintOf(err error) string {
 	var hints []string
 	var walk func(error)
 	walk = func(err error) {
-		if h, ok := err.(interface{ Hint() string }); ok && h.Hint() != "" {
+		if h, ok := err.(interface{ Hint() string }); ok && h.Hint() != "" { //nolint:errorlint // as below
 			hints = append(hints, h.Hint())
 		}
-		switch w := err.(type) {
+		switch w := err.(type) { //nolint:errorlint // this is what unwraps, step by step
 		case interface{ Unwrap() error }:
 			if inner := w.Unwrap(); inner != nil {
 				walk(inner)
