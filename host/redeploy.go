@@ -101,4 +101,3 @@ func (d *deployment) wantDigest() error {
 	err := &ChangedSourceError{Source: d.pkg.Source(), Wanted: d.Digest, Found: d.pkg.Digest()}
 	return &PreflightError{Problems: []string{err.Error()}, Causes: []error{err}}
 }
-

@@ -191,7 +191,7 @@ func TestWriteNamesWhatItDoesNotPack(t *testing.T) {
 		"components:\n- name: c\n  charts:\n  - name: h\n    namespace: n\n    url: https://example.test/h\n": `chart "h": no localPath`,
 		"components:\n- name: c\n  charts:\n  - name: h\n    namespace: n\n    localPath: gone\n":             `chart "h": no file "gone/Chart.yaml"`,
 		"components:\n- name: c\n  files:\n  - source: gone\n    target: x\n":                                 `no file or folder "gone"`,
-		"components:\n- name: c\nvalues:\n  files: [v.yaml]\n":                                                `values`,
+		"components:\n- name: c\nvalues:\n  files: [v.yaml, w.yaml]\n":                                        `values`,
 	} {
 		_, err := packagetest.Write(t.TempDir(), packagetest.Package{Definition: head + body}, packagetest.Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {

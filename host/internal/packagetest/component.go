@@ -141,3 +141,23 @@ func addFiles(t *componentTree, c spec.Component, files authored) error {
 	}
 	return nil
 }
+
+// valuesEntries are the files that a package brings for its values, under the names that Zarf gives
+// them.
+func valuesEntries(v spec.Values, files authored) ([]Entry, error) {
+	var entries []Entry
+	add := func(name, from string) error {
+		data, err := files.file(from)
+		entries = append(entries, Entry{Name: name, Mode: 0o644, Body: data})
+		return err
+	}
+	for _, from := range v.Files {
+		if err := add(bundle.ValuesYAMLPath, from); err != nil {
+			return nil, err
+		}
+	}
+	if v.Schema == "" {
+		return entries, nil
+	}
+	return entries, add(bundle.ValuesSchemaPath, v.Schema)
+}

@@ -196,7 +196,11 @@ func (o Options) content(pkg *spec.Package, files authored) ([]Entry, error) {
 	if err := o.supported(pkg); err != nil {
 		return nil, err
 	}
-	var entries []Entry
+	entries, err := valuesEntries(pkg.Values, files)
+	if err != nil {
+		return nil, err
+	}
+	first := true
 	for _, c := range pkg.Components {
 		inside, err := componentEntries(c, files)
 		if err != nil {
@@ -212,8 +216,8 @@ func (o Options) content(pkg *spec.Package, files authored) ([]Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("component %q: %w", c.Name, err)
 		}
-		if entries == nil {
-			entries = append(entries, Entry{Name: "components/", Mode: 0o700})
+		if first {
+			entries, first = append(entries, Entry{Name: "components/", Mode: 0o700}), false
 		}
 		entries = append(entries, Entry{Name: path.Join("components", c.Name+".tar"), Mode: 0o644, Body: data})
 	}
@@ -228,7 +232,7 @@ func (o Options) supported(pkg *spec.Package) error {
 			missing = append(missing, what)
 		}
 	}
-	add(len(pkg.Values.Files) > 0 || pkg.Values.Schema != "", "values")
+	add(len(pkg.Values.Files) > 1, "several files of values") // create merges them
 	add(len(pkg.Documentation) > 0, "documentation")
 	for _, c := range pkg.Components {
 		in := fmt.Sprintf("component %q: ", c.Name)

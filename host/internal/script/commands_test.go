@@ -31,6 +31,7 @@ import (
 //	                           that nobody else has; skips the script with -short
 //	exclusive NAME [NS…]       holds the name of a shared package until the script ends, with its namespaces
 //	zarf-left SAMPLE           makes the cluster what Zarf left it, from samples/after-zarf
+//	zarf-writes NAME COMPONENT…  rewrites a record as a deployment of Zarf's of those components leaves it
 //	package [flags] DIR        packs a folder as DIR.tar.zst; @NS@, @PKG@ and @WORK@ in its files are filled in
 //	exits CODE PROGRAM ARG…    runs a program that must end with that exit code
 //	interrupt TEXT PROGRAM ARG…  sends SIGINT when stderr says TEXT; the program must exit 130 within 12 s
@@ -46,22 +47,23 @@ import (
 //	normal stdout|stderr|FILE  prints it with names, digests and times that differ from run to run replaced
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"cluster":   scriptCluster,
-		"exclusive": scriptExclusive,
-		"zarf-left": scriptZarfLeft,
-		"package":   scriptPackage,
-		"exits":     scriptExits,
-		"interrupt": scriptInterrupt,
-		"killed":    scriptKilled,
-		"kubectl":   scriptKubectl,
-		"apply":     scriptApply,
-		"record":    scriptRecord,
-		"proxy":     scriptProxy,
-		"fault":     scriptFault,
-		"writes":    scriptWrites,
-		"normal":    scriptNormal,
-		"registry":  scriptRegistry,
-		"publish":   scriptPublish,
+		"cluster":     scriptCluster,
+		"exclusive":   scriptExclusive,
+		"zarf-left":   scriptZarfLeft,
+		"zarf-writes": scriptZarfWrites,
+		"package":     scriptPackage,
+		"exits":       scriptExits,
+		"interrupt":   scriptInterrupt,
+		"killed":      scriptKilled,
+		"kubectl":     scriptKubectl,
+		"apply":       scriptApply,
+		"record":      scriptRecord,
+		"proxy":       scriptProxy,
+		"fault":       scriptFault,
+		"writes":      scriptWrites,
+		"normal":      scriptNormal,
+		"registry":    scriptRegistry,
+		"publish":     scriptPublish,
 	}
 }
 
