@@ -166,7 +166,7 @@ func TestRegistryOfTheCluster(t *testing.T) {
 	if code, out, errs := run(t, "tools", "registry", "ls", ours+"/below/x"); code != 0 || out != "1\n" {
 		t.Errorf("ls: exit code %d, stdout %q, stderr %q", code, out, errs)
 	}
-	if code, _, errs := run(t, "tools", "registry", "copy", ours+"/below/x:1", other+"/y:1"); code != 0 {
+	if code, _, errs := run(t, "tools", "registry", "copy", ours+"/below/x:1", other+"/mirror/y:1"); code != 0 {
 		t.Errorf("copy: exit code %d, stderr %q", code, errs)
 	}
 	if len(*seen) > 0 {
