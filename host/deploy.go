@@ -83,12 +83,16 @@ func Plan(ctx context.Context, o DeployOptions) (Result, error) {
 // lease is taken leaves the cluster exactly as it was. Errors a caller may want to tell apart:
 // *DeniedError, *hook.DeniedError, *PreflightError, *InvalidError, *cluster.LockedError,
 // ErrDeclined, context.Canceled.
-func Deploy(ctx context.Context, o DeployOptions) (Result, error) {
+func Deploy(ctx context.Context, o DeployOptions) (result Result, err error) {
+	secrets := &mask{}
+	defer func() { err = secrets.error(err) }()
+	o.Sink = secrets.sink(o.Sink)
 	o.Common = o.defaulted()
 	ctx, cancel := o.bounded(ctx)
 	defer cancel()
-	d := &deployment{DeployOptions: o, start: o.Now()}
+	d := &deployment{DeployOptions: o, start: o.Now(), secrets: secrets}
 	defer d.close()
+	d.secrets.add(config.Resolve(o.Layers...).Config)
 	if err := d.open(ctx); err != nil {
 		return Result{}, err
 	}
@@ -107,7 +111,7 @@ func Deploy(ctx context.Context, o DeployOptions) (Result, error) {
 	if err := d.preflightValues(); err != nil {
 		return Result{}, err
 	}
-	result, err := d.decide(ctx, "")
+	result, err = d.decide(ctx, "")
 	if err != nil || o.DryRun || result.Same {
 		return result, err
 	}
@@ -137,6 +141,7 @@ type deployment struct {
 	images   *registry.Content
 	record   cluster.Record
 	stored   *state.DeployConfig // the recorded configuration that is used again
+	secrets  *mask               // takes what was supplied out of what comes out
 }
 
 func (d *deployment) close() {
@@ -192,6 +197,7 @@ func (d *deployment) resolve(ctx context.Context) (err error) {
 	if err := d.prompt(ctx); err != nil {
 		return err
 	}
+	d.secrets.add(d.resolved.Config) // with what was stored and what was asked for
 	if d.digest, err = d.resolved.Config.Digest(); err != nil {
 		return fmt.Errorf("computing the digest of the configuration: %w", err)
 	}
@@ -222,6 +228,11 @@ func (d *deployment) resolve(ctx context.Context) (err error) {
 		}
 		d.contents[c.Name] = has
 		d.wanted = append(d.wanted, build.releases(c, has)...)
+		d.secrets.allow(c.Name)
+	}
+	d.secrets.allow(d.resolved.Config.NamespaceOverride)
+	for _, r := range d.wanted {
+		d.secrets.allow(r.Namespace, r.Name, r.chart)
 	}
 	return d.preflight()
 }
@@ -371,6 +382,9 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 		if facts.Images, err = d.services.images(ctx, d.images, d.selected); err != nil {
 			return plan.Plan{}, err
 		}
+	}
+	for i, w := range facts.Wanted {
+		facts.Wanted[i].CannotRender = d.secrets.text(w.CannotRender)
 	}
 	p := plan.ForDeploy(facts)
 	p.NeedsCluster = true

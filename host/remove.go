@@ -39,7 +39,12 @@ type RemoveOptions struct {
 // Remove removes a deployed package, or some of its components, last deployed first. Each step is
 // recorded, so that the same call again continues where one stopped. The record goes with the last
 // component. Errors are those of Deploy, and *NotDeployedError.
-func Remove(ctx context.Context, o RemoveOptions) (Result, error) {
+func Remove(ctx context.Context, o RemoveOptions) (result Result, err error) {
+	secrets := &mask{}
+	defer func() { err = secrets.error(err) }()
+	secrets.add(state.DeployConfig{Values: o.Values})
+	secrets.allow(o.Target, o.NamespaceOverride)
+	o.Sink = secrets.sink(o.Sink)
 	o.Common = o.defaulted()
 	ctx, cancel := o.bounded(ctx)
 	defer cancel()
@@ -53,7 +58,7 @@ func Remove(ctx context.Context, o RemoveOptions) (Result, error) {
 	if r.over {
 		return Result{Recorded: true}, nil
 	}
-	result, err := r.decide(ctx, "")
+	result, err = r.decide(ctx, "")
 	if err != nil || o.DryRun {
 		return result, err
 	}
