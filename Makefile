@@ -54,8 +54,8 @@ test: bin/zarf-host bin/plugins/guard.wasm bin/devcluster bin/devregistry bin/pa
 test-short: bin/zarf-host bin/plugins/guard.wasm bin/devregistry ## the tests that need no control plane
 	@.ci/test short
 
-bench: bin/plugins/guard.wasm ## the speeds that we claim, as ratios
-	@go test -run '^$$' -bench . -benchtime 3x ./host/bundle ./host/plan ./host/wasm ./host/validate ./host/registry
+bench: bin/plugins/guard.wasm bin/devcluster bin/devregistry ## the speeds that we claim, as ratios
+	@go test -run '^$$' -bench . -benchtime 3x ./host/bundle ./host/plan ./host/wasm ./host/validate ./host/registry ./host/internal/airgap
 
 chaos: bin/zarf-host bin/plugins/guard.wasm bin/devcluster bin/devregistry ## kill the program at every mutating request
 	@.ci/test chaos

@@ -174,12 +174,30 @@ func (p *push) attempt(ctx context.Context, s *session) error {
 	if err := p.blobs(ctx, s, open); err != nil {
 		return err
 	}
-	return each(ctx, p.opts.Concurrency, open, func(ctx context.Context, j *job) error {
-		if err := p.manifests(ctx, s, j); err != nil {
-			return &PushError{Image: j.ref.String(), Err: err}
+	return each(ctx, p.opts.Concurrency, byRepository(open), func(ctx context.Context, jobs []*job) error {
+		for _, j := range jobs {
+			if err := p.manifests(ctx, s, j); err != nil {
+				return &PushError{Image: j.ref.String(), Err: err}
+			}
 		}
 		return nil
 	})
+}
+
+// byRepository groups jobs: those of one repository follow each other, so that a manifest that they
+// share is sent once.
+func byRepository(jobs []*job) (groups [][]*job) {
+	at := map[string]int{}
+	for _, j := range jobs {
+		i, ok := at[j.repository]
+		if !ok {
+			i = len(groups)
+			at[j.repository] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], j)
+	}
+	return groups
 }
 
 // nameImage says which image an error of the content is about.

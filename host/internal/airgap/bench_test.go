@@ -50,8 +50,8 @@ func BenchmarkOpenLarge(b *testing.B) {
 	}
 }
 
-// BenchmarkRedeploy deploys what is deployed already, a chart, pods and 250 MB of images, beside
-// opening the package alone: what is left is talk with the API server and the registry.
+// BenchmarkRedeploy deploys what is deployed already, 250 MB of images, beside opening the package
+// alone, which has to be done in any case: what is left is talk with the API server and the registry.
 func BenchmarkRedeploy(b *testing.B) {
 	r := testregistry.Start(b, testregistry.Options{})
 	s := newSite(b)

@@ -346,8 +346,15 @@ func clean(t *testing.T, dir string) {
 	for _, pattern := range []string{"/sys/fs/cgroup/*/kubepods", "/sys/fs/cgroup/kubepods"} {
 		groups, _ := filepath.Glob(pattern) // the pattern is good
 		for _, group := range groups {
-			for _, sub := range []string{"besteffort", "burstable", ""} {
-				_ = os.Remove(filepath.Join(group, sub)) // those in use stay
+			var dirs []string
+			_ = filepath.WalkDir(group, func(name string, d os.DirEntry, err error) error {
+				if err == nil && d.IsDir() {
+					dirs = append(dirs, name)
+				}
+				return nil
+			})
+			for _, name := range slices.Backward(dirs) {
+				_ = os.Remove(name) // one that is in use stays
 			}
 		}
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// largeEnv names how many megabytes the large package of TestLargePackage has, such as 2000.
+	// largeEnv names how many megabytes the large package of TestJ1LargePackage has, such as 2000.
 	largeEnv = "ZARF_HOST_LARGE_MB"
 	// programVariable names a program to test instead of the one that is built of the sources.
 	programVariable = "ZARF_HOST_TEST_PROGRAM"
@@ -131,9 +131,9 @@ func bytesIn(dir string) (sum int64) {
 	return sum
 }
 
-// TestLargePackage deploys a package many times larger than what the program may hold in memory or
+// TestJ1LargePackage deploys a package many times larger than what the program may hold in memory or
 // in temporary files: neither grows with it.
-func TestLargePackage(t *testing.T) {
+func TestJ1LargePackage(t *testing.T) {
 	const (
 		tempLimit   = 64 << 20
 		memoryLimit = 128 << 20 // more than a small package takes

@@ -43,7 +43,7 @@ func TestDemo(t *testing.T) {
 	if diff := cmp.Diff(tags(t, "samples/cluster/D1.tags"), r.Tags(t)); diff != "" {
 		t.Errorf("the registry is not what Zarf makes of it (-Zarf +ours):\n%s", diff)
 	}
-	// An image with a digest has no tag.
+	// An image with a digest has no tag, also where its reference names one (D11).
 	if r.Digest(t, "demo/extra", "sha256:24cfab4612f7410e724f75c88f2db2bb5e3a74897570ad5d98c21bccaa6d6a5c") == "" {
 		t.Error("an image that was named by its digest is not there by its digest")
 	}

@@ -305,8 +305,38 @@ func TestConnected(t *testing.T) {
 	}
 }
 
-// TestRedeploy: what is there is asked for and not sent, in one session.
-func TestRedeploy(t *testing.T) {
+// TestD9EachOnce: images that several components bring, and blobs that several images share, are
+// sent once, and the second tag of an image is a manifest alone.
+func TestD9EachOnce(t *testing.T) {
+	r := testregistry.Start(t, testregistry.Options{})
+	proxy := r.Proxy(t)
+	s := newSite(t)
+	s.init(strings.TrimPrefix(proxy.URL(), "http://"), "u", "p")
+	s.mustDeploy(shared(t, "packages/zarf-package-demo-amd64-0.1.0.tar.zst"), components(allButRepo))
+	sent := map[string]int{}
+	for _, q := range proxy.Requests() {
+		if q.Method != http.MethodPut || q.Status != http.StatusCreated {
+			continue
+		}
+		if _, digest, ok := strings.Cut(q.Query, "digest="); ok {
+			sent[digest]++
+		} else {
+			sent[q.Path]++
+		}
+	}
+	// Eight blobs; twelve tags, and one digest.
+	if len(sent) != 8+12+1 {
+		t.Errorf("sent %d blobs and manifests, want 21: %v", len(sent), sent)
+	}
+	for what, n := range sent {
+		if n != 1 {
+			t.Errorf("%s was sent %d times", what, n)
+		}
+	}
+}
+
+// TestD10Redeploy: what is there is asked for and not sent, in one session.
+func TestD10Redeploy(t *testing.T) {
 	r := testregistry.Start(t, testregistry.Options{User: "u", Password: "p"})
 	proxy := r.Proxy(t)
 	s := newSite(t)

@@ -83,9 +83,9 @@ func countTunnels(proxy *faultproxy.Proxy, n *atomic.Int32) {
 	})
 }
 
-// TestInternalRegistry deploys through a port-forward: one for all images of all components, and one
+// TestD10InternalRegistry deploys through a port-forward: one for all images of all components, and one
 // again when nothing has to be pushed.
-func TestInternalRegistry(t *testing.T) {
+func TestD10InternalRegistry(t *testing.T) {
 	r := testregistry.Start(t, testregistry.Options{User: "u", Password: "p"})
 	s := internalSite(t, r.Address(), func(*state.Cluster) {})
 	proxy, kubeconfig := s.Proxy(t)
@@ -128,9 +128,9 @@ func TestInternalRegistry(t *testing.T) {
 	}
 }
 
-// TestBrokenTunnel breaks the port-forward in the middle of a blob, at its end in this program and at
+// TestD4BrokenTunnel breaks the port-forward in the middle of a blob, at its end in this program and at
 // its end in the cluster: another one is opened, and the push is finished.
-func TestBrokenTunnel(t *testing.T) {
+func TestD4BrokenTunnel(t *testing.T) {
 	file := bulkyPackage(t)
 	for name, cut := range map[string]func(proxy *faultproxy.Proxy, w *testregistry.Wire, tunnels *atomic.Int32){
 		"the stream to the API server": func(proxy *faultproxy.Proxy, _ *testregistry.Wire, tunnels *atomic.Int32) {
