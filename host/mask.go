@@ -25,7 +25,7 @@ const (
 var echoedValue = regexp.MustCompile(`( value: )("(?:[^"\\]|\\.)*"|\S+?)([:,;]|\s|$)`)
 
 // mask takes what was supplied to an operation out of whatever comes out of it: API servers, charts
-// and programs that actions run may quote what they were given. The zero mask masks nothing yet.
+// and programs that actions run may quote what they were given. A nil mask masks nothing.
 type mask struct {
 	mu      sync.RWMutex
 	secrets []string        // that are looked for everywhere, the longest first
@@ -35,6 +35,9 @@ type mask struct {
 
 // add makes the mask know the values of a configuration.
 func (m *mask) add(c state.DeployConfig) {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, value := range c.SetVariables {
@@ -80,6 +83,9 @@ func (m *mask) learn(value string) {
 
 // allow lets words be shown although they were supplied: names that the plan shows anyway.
 func (m *mask) allow(words ...string) {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names == nil {
@@ -92,6 +98,9 @@ func (m *mask) allow(words ...string) {
 
 // text returns a text without what was supplied.
 func (m *mask) text(text string) string {
+	if m == nil {
+		return text
+	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for _, secret := range m.secrets {
