@@ -45,7 +45,7 @@ func supplied(t *testing.T, text string) []config.Layer {
 func resolved(t *testing.T, o DeployOptions) (*deployment, error) {
 	t.Helper()
 	o.Common = o.defaulted()
-	d := &deployment{DeployOptions: o, start: o.Now()}
+	d := &deployment{DeployOptions: o, start: o.Now(), secrets: &mask{}}
 	t.Cleanup(d.close)
 	if err := d.open(t.Context()); err != nil {
 		t.Fatal(err)
