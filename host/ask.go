@@ -70,6 +70,9 @@ func requestID() string {
 func (a asker) decide(ctx context.Context, p plan.Plan, first hook.Name) (plan.Plan, []hook.Outcome, error) {
 	for _, plugin := range a.common.Plugins {
 		p.Plugins = append(p.Plugins, plugin.Info())
+		if !slices.ContainsFunc(plugin.Hooks(), a.has) {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("plugin %q declares no hook of %s: it is not asked", plugin.Name(), a.operation.Name))
+		}
 	}
 	var outcomes []hook.Outcome
 	hooks := []hook.Name{}
@@ -95,6 +98,18 @@ func (a asker) decide(ctx context.Context, p plan.Plan, first hook.Name) (plan.P
 		}
 	}
 	return p, outcomes, nil
+}
+
+// has reports whether the operation has a hook.
+func (a asker) has(name hook.Name) bool {
+	switch name {
+	case hook.PreDeploy, hook.PostDeploy, hook.PrePrune:
+		return a.operation.Name == hook.OperationDeploy
+	case hook.PreRemove, hook.PostRemove:
+		return a.operation.Name == hook.OperationRemove
+	default:
+		return false
+	}
 }
 
 // keeps translates what a plugin keeps into the plan's words.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"strings"
@@ -11,7 +10,7 @@ import (
 )
 
 // chooseComponents asks about each optional component. Members of one group are one question.
-func (r *root) chooseComponents(_ context.Context, choices []selection.Choice) ([]string, error) {
+func (r *root) chooseComponents(ctx context.Context, choices []selection.Choice) ([]string, error) {
 	var chosen []string
 	groups := map[string]bool{}
 	for _, c := range choices {
@@ -21,7 +20,7 @@ func (r *root) chooseComponents(_ context.Context, choices []selection.Choice) (
 			continue
 		case group != "":
 			groups[group] = true
-			name, err := r.chooseOne(group, choices)
+			name, err := r.chooseOne(ctx, group, choices)
 			if err != nil {
 				return nil, err
 			}
@@ -32,7 +31,7 @@ func (r *root) chooseComponents(_ context.Context, choices []selection.Choice) (
 		if c.Component.Description != "" {
 			text = fmt.Sprintf("deploy the optional component %q (%s)?", c.Component.Name, c.Component.Description)
 		}
-		yes, err := r.ask(text)
+		yes, err := r.prompts().ask(ctx, text, c.Selected)
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +43,7 @@ func (r *root) chooseComponents(_ context.Context, choices []selection.Choice) (
 }
 
 // chooseOne asks which member of a group to deploy.
-func (r *root) chooseOne(group string, choices []selection.Choice) (string, error) {
+func (r *root) chooseOne(ctx context.Context, group string, choices []selection.Choice) (string, error) {
 	var members []string
 	offered := ""
 	for _, c := range choices {
@@ -55,7 +54,7 @@ func (r *root) chooseOne(group string, choices []selection.Choice) (string, erro
 			}
 		}
 	}
-	answer, err := r.line(fmt.Sprintf("which of group %q (%s)?", group, strings.Join(members, ", ")), offered)
+	answer, err := r.prompts().line(ctx, fmt.Sprintf("which of group %q (%s)?", group, strings.Join(members, ", ")), offered, false)
 	if err != nil {
 		return "", err
 	}
@@ -69,35 +68,10 @@ func (r *root) chooseOne(group string, choices []selection.Choice) (string, erro
 
 // promptVariable asks for a variable that the package wants to be asked for. A sensitive default is
 // not shown.
-func (r *root) promptVariable(_ context.Context, v spec.InteractiveVariable) (string, error) {
+func (r *root) promptVariable(ctx context.Context, v spec.InteractiveVariable) (string, error) {
 	text := "value of " + v.Name
 	if v.Description != "" {
 		text += " (" + v.Description + ")"
 	}
-	if v.Sensitive {
-		value, err := r.line(text+"?", "")
-		if value == "" {
-			value = v.Default
-		}
-		return value, err
-	}
-	return r.line(text+"?", v.Default)
-}
-
-// line asks for one line; an empty one means what is offered.
-func (r *root) line(question, offered string) (string, error) {
-	if offered != "" {
-		question += " [" + offered + "]"
-	}
-	if _, err := fmt.Fprint(r.streams.Err, question+" "); err != nil {
-		return "", err
-	}
-	answer, err := bufio.NewReader(r.streams.In).ReadString('\n')
-	if err != nil && answer == "" {
-		return "", fmt.Errorf("reading the answer: %w", err)
-	}
-	if answer = strings.TrimSpace(answer); answer == "" {
-		return offered, nil
-	}
-	return answer, nil
+	return r.prompts().line(ctx, text+"?", v.Default, v.Sensitive)
 }

@@ -105,7 +105,7 @@ func (r *root) planCmd() *cobra.Command {
 			if shown := r.summarise(result, true); err == nil {
 				err = shown
 			}
-			if err == nil && result.Plan.Changes() {
+			if err == nil && !result.Same && result.Plan.Changes() {
 				return &codeError{code: exitChanges}
 			}
 			return err

@@ -78,9 +78,11 @@ func (r *root) report(err error) {
 	}
 	hint := hintOf(err)
 	if r.format == "json" {
-		_ = writeJSON(r.streams.Err, map[string]any{"error": map[string]any{
-			"message": err.Error(), "hint": hint, "exitCode": exitCode(err),
-		}})
+		document := map[string]any{"message": err.Error(), "hint": hint, "exitCode": exitCode(err)}
+		if denied := (*hook.DeniedError)(nil); errors.As(err, &denied) {
+			document["hook"], document["findings"] = denied.Outcome.Hook, denied.Outcome.Findings
+		}
+		_ = writeJSON(r.streams.Err, map[string]any{"error": document})
 		return
 	}
 	_, _ = fmt.Fprintf(r.streams.Err, "error: %s\n", err)

@@ -27,7 +27,7 @@ func (r *root) initCmd() *cobra.Command {
 			}
 			o.Cluster, o.Sink = r.cluster(), r.sink()
 			if !confirm {
-				yes, err := r.ask(fmt.Sprintf("use registry %q and git server %q in this cluster?", o.Registry.Address, o.Git.Address))
+				yes, err := r.prompts().ask(cmd.Context(), fmt.Sprintf("use registry %q and git server %q in this cluster?", o.Registry.Address, o.Git.Address), false)
 				if err != nil {
 					return err
 				}

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"os/user"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -121,7 +119,7 @@ type reviewer struct {
 }
 
 // Review shows the plan, unless the output is for a program, and asks.
-func (v *reviewer) Review(_ context.Context, review host.Review) (bool, error) {
+func (v *reviewer) Review(ctx context.Context, review host.Review) (bool, error) {
 	r := v.root
 	if r.format != "json" && r.format != "yaml" {
 		if review.Again != "" {
@@ -137,24 +135,7 @@ func (v *reviewer) Review(_ context.Context, review host.Review) (bool, error) {
 	if !review.Ask || v.confirm {
 		return true, nil
 	}
-	return r.ask(fmt.Sprintf("%s this package?", review.Plan.Operation))
-}
-
-// ask asks a question whose answer is no unless somebody types yes: an empty line, the end of the
-// input and anything else are no.
-func (r *root) ask(question string) (bool, error) {
-	if _, err := fmt.Fprintf(r.streams.Err, "%s [y/N] ", question); err != nil {
-		return false, err
-	}
-	answer, err := bufio.NewReader(r.streams.In).ReadString('\n')
-	if err != nil && answer == "" {
-		return false, fmt.Errorf("%w: nobody answered; --confirm goes on without asking", host.ErrDeclined)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true, nil
-	}
-	return false, nil
+	return r.prompts().ask(ctx, fmt.Sprintf("%s this package?", review.Plan.Operation), false)
 }
 
 // resultDocument is the JSON of an operation's result.

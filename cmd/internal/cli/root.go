@@ -41,6 +41,7 @@ type root struct {
 	noProgress          bool
 	remote              remoteFlags
 	kube                *genericclioptions.ConfigFlags
+	prompter            *prompter
 	format              string // the output format of the command that ran
 }
 
@@ -87,6 +88,14 @@ func (r *root) globalFlags(flags *pflag.FlagSet) {
 		f.Shorthand = ""
 		flags.AddFlag(f)
 	})
+}
+
+// prompts returns what asks a person.
+func (r *root) prompts() *prompter {
+	if r.prompter == nil {
+		r.prompter = &prompter{in: r.streams.In, out: r.streams.Err}
+	}
+	return r.prompter
 }
 
 // cluster says which cluster the flags name.

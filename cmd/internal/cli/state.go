@@ -56,7 +56,7 @@ func (r *root) stateRebuildCmd() *cobra.Command {
 				if confirm || dryRun {
 					return true, nil
 				}
-				return r.ask("write this record?")
+				return r.prompts().ask(cmd.Context(), "write this record?", false)
 			}
 			rebuilt, err := host.Rebuild(cmd.Context(), options)
 			if err != nil || r.format == "table" {
