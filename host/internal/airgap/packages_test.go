@@ -65,6 +65,24 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+// A package in a registry deploys as the archive does, though only what its components need is
+// fetched.
+func TestDemoFromRegistry(t *testing.T) {
+	source := testregistry.Start(t, testregistry.Options{})
+	ref := source.Publish(t, shared(t, "packages/zarf-package-demo-amd64-0.1.0.tar.zst"))
+	r := testregistry.Start(t, testregistry.Options{User: "u", Password: "p"})
+	s := newSite(t)
+	s.init(r.Address(), "u", "p")
+
+	s.mustDeploy("oci://"+ref, components(allButRepo), func(o *host.DeployOptions) { o.Open.Architecture = "amd64" })
+	if diff := cmp.Diff(tags(t, "samples/cluster/D1.tags"), r.Tags(t)); diff != "" {
+		t.Errorf("the registry is not what Zarf makes of it (-Zarf +ours):\n%s", diff)
+	}
+	if got := s.record("demo")["digest"]; got != "sha256:ec03d45f448063f91a6d72624d30aba1a01d56d6b921208d073988de3a374f5a" {
+		t.Errorf("digest %v", got)
+	}
+}
+
 // like holds a record against one of Zarf's. What is left out differs by what is ours (events, what
 // was configured), by when the package was built, and by how generations are counted.
 func like(t testing.TB, ours, zarf map[string]any) {
