@@ -268,6 +268,10 @@ func (k *kubeClient) removeFor(info *resource.Info) (bool, error) {
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
+	if err == nil && !k.mayDeleteHook(info, live) {
+		k.c.emit(event.Warn, k.release, "%s is kept, though a hook has its name: it may hold data, or is not of this release", refOf(info))
+		return false, nil
+	}
 	if err == nil {
 		err = k.deleteLive(info, live)
 	}
@@ -275,6 +279,19 @@ func (k *kubeClient) removeFor(info *resource.Info) (bool, error) {
 		return false, fmt.Errorf("deleting hook %s: %w", refOf(info), err)
 	}
 	return true, nil
+}
+
+// mayDeleteHook reports whether a live object that has a hook's name may go as a hook does: not one
+// that another release owns, and no namespace or volume, whose data no hook can bring back.
+func (k *kubeClient) mayDeleteHook(info *resource.Info, live *unstructured.Unstructured) bool {
+	if gvk := info.Mapping.GroupVersionKind; gvk.Group == "" {
+		switch gvk.Kind {
+		case "Namespace", "PersistentVolume", "PersistentVolumeClaim":
+			return false
+		}
+	}
+	of := owner(live.GetLabels(), live.GetAnnotations())
+	return of == (object.Release{}) || of == k.release
 }
 
 // remove deletes an object of the release, if it is the release's still and nothing keeps it, and
