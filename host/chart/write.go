@@ -284,11 +284,8 @@ func (k *kubeClient) removeFor(info *resource.Info) (bool, error) {
 // mayDeleteHook reports whether a live object that has a hook's name may go as a hook does: not one
 // that another release owns, and no namespace or volume, whose data no hook can bring back.
 func (k *kubeClient) mayDeleteHook(info *resource.Info, live *unstructured.Unstructured) bool {
-	if gvk := info.Mapping.GroupVersionKind; gvk.Group == "" {
-		switch gvk.Kind {
-		case "Namespace", "PersistentVolume", "PersistentVolumeClaim":
-			return false
-		}
+	if dataLossKind(info.Mapping.GroupVersionKind.GroupKind()) {
+		return false
 	}
 	of := owner(live.GetLabels(), live.GetAnnotations())
 	return of == (object.Release{}) || of == k.release
