@@ -132,6 +132,9 @@ func (r Response) check(want Expect) error {
 		if err := f.check(); err != nil {
 			return fmt.Errorf("findings[%d]: %w", i, err)
 		}
+		if f.Severity == SeverityDeny && r.Verdict != Deny {
+			return fmt.Errorf("findings[%d]: a finding of severity deny beside the verdict %q: a plugin that objects denies", i, r.Verdict)
+		}
 	}
 	for i, k := range r.Keep {
 		if err := k.check(); err != nil {

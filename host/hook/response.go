@@ -44,8 +44,9 @@ const (
 	SeverityDeny Severity = "deny"
 )
 
-// Response is what a plugin answers. The verdict alone decides; the severity of a finding is how
-// it is shown.
+// Response is what a plugin answers. The verdict decides, and the severity of a finding is how it is
+// shown; but one of severity deny comes with the verdict deny only: an answer that says both yes and
+// no is none.
 type Response struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`

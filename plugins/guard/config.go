@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/zarf-host/zarf-host/plugins/sdk"
@@ -33,12 +35,8 @@ func readConfig(r sdk.Request) (config, error) {
 	if c.Action != actionDeny && c.Action != actionKeep {
 		return c, fmt.Errorf("action %q is neither deny nor keep", c.Action)
 	}
-	for _, list := range [][]string{c.Namespaces, c.Kinds} {
-		for _, p := range list {
-			if err := checkPattern(p); err != nil {
-				return c, err
-			}
-		}
+	if err := c.checkRules(); err != nil {
+		return c, err
 	}
 	for _, a := range c.Allow {
 		parts := strings.Split(a, "/")
@@ -58,6 +56,50 @@ func readConfig(r sdk.Request) (config, error) {
 	return c, nil
 }
 
+// checkRules refuses entries that no object can ever fit: whoever wrote one believes that something
+// is protected.
+func (c config) checkRules() error {
+	for _, p := range c.Namespaces {
+		if err := checkRule("namespaces", p, lower+digits+"-"); err != nil {
+			return err
+		}
+	}
+	for _, p := range c.Kinds {
+		if err := checkRule("kinds", p, lower+upper+digits+"-"); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
+		switch value := c.Labels[key]; {
+		case key == "":
+			return errors.New("labels: an empty name protects nothing")
+		case strings.Trim(key, lower+upper+digits+"-_./") != "":
+			return fmt.Errorf("labels: no label can be called %q, so it protects nothing", key)
+		case strings.Trim(value, lower+upper+digits+"-_.") != "":
+			return fmt.Errorf("labels: no label can be %s=%q, so it protects nothing: values are compared whole, without *", key, value)
+		}
+	}
+	return nil
+}
+
+// The letters that names are made of.
+const (
+	lower    = "abcdefghijklmnopqrstuvwxyz"
+	upper    = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits   = "0123456789"
+	wildcard = `*?[]^\`
+)
+
+func checkRule(list, p, letters string) error {
+	if err := checkPattern(p); err != nil {
+		return fmt.Errorf("%s: %w", list, err)
+	}
+	if i := strings.IndexFunc(p, func(r rune) bool { return !strings.ContainsRune(letters+wildcard, r) }); i >= 0 {
+		return fmt.Errorf("%s: nothing can be called %q, so it protects nothing", list, p)
+	}
+	return nil
+}
+
 func checkPattern(p string) error {
 	if p == "" {
 		return errors.New("an empty name protects nothing")
@@ -75,7 +117,7 @@ func (c config) allows(o sdk.Object) bool {
 		if len(parts) == 2 {
 			parts = []string{parts[0], "", parts[1]}
 		}
-		if like(parts[0], o.Kind) && (parts[1] == o.Namespace || like(parts[1], o.Namespace)) && like(parts[2], o.Name) {
+		if likeKind(parts[0], o.Kind) && (parts[1] == o.Namespace || like(parts[1], o.Namespace)) && like(parts[2], o.Name) {
 			return true
 		}
 	}

@@ -37,6 +37,12 @@ func TestJudge(t *testing.T) {
 		"namespace itself":     {map[string]any{"data": false, "namespaces": []any{"prod-*"}}, "deny", []string{`Namespace/prod-eu would be pruned (rule namespaces`}, nil},
 		"cluster-wide allowed": {map[string]any{"data": false, "namespaces": []any{"prod-*"}, "allow": []any{"Namespace/prod-eu"}}, "allow", nil, nil},
 		"kind":                 {map[string]any{"data": false, "kinds": []any{"Config*"}}, "deny", []string{"ConfigMap/web/settings would be pruned (rule kinds: kind ConfigMap"}, nil},
+		"kind in lower case":   {map[string]any{"data": false, "kinds": []any{"configmap"}}, "deny", []string{"ConfigMap/web/settings would be pruned (rule kinds: kind ConfigMap"}, nil},
+		"kind in upper case":   {map[string]any{"data": false, "kinds": []any{"CONFIG*"}}, "deny", []string{"ConfigMap/web/settings"}, nil},
+		"kind as a resource":   {map[string]any{"data": false, "kinds": []any{"configmaps"}}, "deny", []string{"ConfigMap/web/settings"}, nil},
+		"kind by short name":   {map[string]any{"data": false, "kinds": []any{"cm"}}, "deny", []string{"ConfigMap/web/settings"}, nil},
+		"allowed as resource":  {map[string]any{"allow": []any{"persistentvolumeclaims/db/pg-0"}}, "allow", nil, nil},
+		"allowed, other case":  {map[string]any{"allow": []any{"PersistentVolumeClaim/db/PG-0"}}, "deny", []string{"pg-0"}, nil},
 		"label":                {map[string]any{"data": false, "labels": map[string]any{"tier": "gold"}}, "deny", []string{"Deployment/web/front would be pruned (rule labels: label tier=gold"}, nil},
 		"label of any value":   {map[string]any{"data": false, "labels": map[string]any{"tier": ""}}, "deny", []string{"Deployment/web/front"}, nil},
 		"label, another value": {map[string]any{"data": false, "labels": map[string]any{"tier": "tin"}}, "allow", nil, nil},
@@ -96,13 +102,21 @@ func checkResponse(t *testing.T, res hook.Response, verdict string, found, kept 
 
 func TestJudgeRefusesBadConfig(t *testing.T) {
 	for config, want := range map[string]string{
-		`{"namespace":["a"]}`:           "unknown field",
-		`{"action":"shout"}`:            "neither deny nor keep",
-		`{"namespaces":["[a"]}`:         "syntax error",
-		`{"kinds":[""]}`:                "empty name",
-		`{"allow":["Secret"]}`:          "neither Kind/namespace/name",
-		`{"allow":["a/b/c/d"]}`:         "neither Kind/namespace/name",
-		`{"allow":["Secret/default/"]}`: "empty name",
+		`{"namespace":["a"]}`:            "unknown field",
+		`{"action":"shout"}`:             "neither deny nor keep",
+		`{"namespaces":["[a"]}`:          "syntax error",
+		`{"kinds":[""]}`:                 "empty name",
+		`{"kinds":["apps/Deployment"]}`:  "so it protects nothing",
+		`{"kinds":["deployments.apps"]}`: "so it protects nothing",
+		`{"kinds":["Deployment "]}`:      "so it protects nothing",
+		`{"namespaces":["Prod"]}`:        "so it protects nothing",
+		`{"namespaces":[""]}`:            "empty name",
+		`{"labels":{"":"x"}}`:            "empty name",
+		`{"labels":{"tier gold":""}}`:    "so it protects nothing",
+		`{"labels":{"tier":"gold*"}}`:    "without *",
+		`{"allow":["Secret"]}`:           "neither Kind/namespace/name",
+		`{"allow":["a/b/c/d"]}`:          "neither Kind/namespace/name",
+		`{"allow":["Secret/default/"]}`:  "empty name",
 	} {
 		in := `{"apiVersion":"hooks.zarf-host.dev/v1","id":"r1","hook":"pre-prune","config":` + config + `}`
 		var out bytes.Buffer
@@ -125,5 +139,27 @@ func TestJudgeShortensLongLists(t *testing.T) {
 	r.Config = json.RawMessage(`{"action":"keep"}`)
 	if res := judge(r); len(res.Keep) != len(many) || res.Verdict != sdk.Warn {
 		t.Errorf("kept %d with verdict %q, wanted all %d", len(res.Keep), res.Verdict, len(many))
+	}
+}
+
+// Each kind that the guard may meet is protected however an operator spells it.
+func TestLikeKind(t *testing.T) {
+	for kind, spellings := range map[string]string{
+		"StatefulSet":   "StatefulSet statefulset statefulsets STATEFULSETS sts State*",
+		"NetworkPolicy": "networkpolicy networkpolicies netpol network*",
+		"Ingress":       "ingress ingresses ing",
+		"Endpoints":     "Endpoints endpoints ep",
+		"Widget":        "widget Widgets",
+	} {
+		for pattern := range strings.FieldsSeq(spellings) {
+			if !likeKind(pattern, kind) {
+				t.Errorf("kind %s is not protected as %q", kind, pattern)
+			}
+		}
+	}
+	for _, pattern := range []string{"set", "statefulse", "sets", "st", "Deployment"} {
+		if likeKind(pattern, "StatefulSet") {
+			t.Errorf("StatefulSet is taken to be %q", pattern)
+		}
 	}
 }

@@ -48,7 +48,7 @@ func (c config) rule(o sdk.Object) string {
 		return fmt.Sprintf("namespaces: namespace %q is protected", o.Namespace)
 	case o.Kind == "Namespace" && likeAny(c.Namespaces, o.Name):
 		return fmt.Sprintf("namespaces: namespace %q is protected", o.Name)
-	case likeAny(c.Kinds, o.Kind):
+	case slices.ContainsFunc(c.Kinds, func(p string) bool { return likeKind(p, o.Kind) }):
 		return fmt.Sprintf("kinds: kind %s is protected", o.Kind)
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
