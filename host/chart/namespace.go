@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,12 +22,13 @@ import (
 // ensureNamespaces creates the namespaces that a release needs and that do not exist. One that
 // exists is left as it is, unless the release takes over what it finds.
 func (c *Client) ensureNamespaces(ctx context.Context, w Wanted, needed postRendered) error {
+	deadline := time.Now().Add(w.timeout())
 	for _, name := range needed.namespaceNames() {
-		if err := c.ensureNamespace(ctx, w, needed.namespaces[name]); err != nil {
+		if err := c.ensureNamespace(ctx, w, needed.namespaces[name], deadline); err != nil {
 			return err
 		}
 		for _, secret := range w.Secrets {
-			if err := c.ensureSecret(ctx, name, secret); err != nil {
+			if err := c.ensureSecret(ctx, name, secret, deadline); err != nil {
 				return err
 			}
 		}
@@ -34,13 +36,20 @@ func (c *Client) ensureNamespaces(ctx context.Context, w Wanted, needed postRend
 	return nil
 }
 
-func (c *Client) ensureNamespace(ctx context.Context, w Wanted, want *unstructured.Unstructured) error {
+func (c *Client) ensureNamespace(ctx context.Context, w Wanted, want *unstructured.Unstructured, deadline time.Time) error {
 	client := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	name := want.GetName()
-	live, err := client.Get(ctx, name, metav1.GetOptions{})
+	var live *unstructured.Unstructured
+	err := retry(ctx, deadline, func() (err error) {
+		live, err = client.Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = client.Create(ctx, want, metav1.CreateOptions{FieldManager: fieldManager})
+		err = retry(ctx, deadline, func() error {
+			_, err := client.Create(ctx, want, metav1.CreateOptions{FieldManager: fieldManager})
+			return err
+		})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating namespace %q: %w", name, err)
 		}
@@ -53,15 +62,19 @@ func (c *Client) ensureNamespace(ctx context.Context, w Wanted, want *unstructur
 	case live.GetDeletionTimestamp() != nil:
 		return fmt.Errorf("namespace %q is being deleted: wait until it is gone, then deploy again", name)
 	case w.TakeOwnership:
-		return c.adoptNamespace(ctx, w, want)
+		return c.adoptNamespace(ctx, w, want, deadline)
 	}
 	return nil
 }
 
 // ensureSecret writes a Secret as Zarf does. One that is equal already costs no write.
-func (c *Client) ensureSecret(ctx context.Context, namespace string, s Secret) error {
+func (c *Client) ensureSecret(ctx context.Context, namespace string, s Secret, deadline time.Time) error {
 	secrets := c.clients.CoreV1().Secrets(namespace)
-	live, err := secrets.Get(ctx, s.Name, metav1.GetOptions{})
+	var live *corev1.Secret
+	err := retry(ctx, deadline, func() (err error) {
+		live, err = secrets.Get(ctx, s.Name, metav1.GetOptions{})
+		return err
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading Secret %q in namespace %q: %w", s.Name, namespace, err)
 	}
@@ -70,13 +83,17 @@ func (c *Client) ensureSecret(ctx context.Context, namespace string, s Secret) e
 	}
 	want := corev1ac.Secret(s.Name, namespace).WithType(corev1.SecretType(s.Type)).WithData(s.Data).
 		WithLabels(map[string]string{labelManagedBy: managedByZarf})
-	if _, err := secrets.Apply(ctx, want, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
+	err = retry(ctx, deadline, func() error {
+		_, err := secrets.Apply(ctx, want, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("writing Secret %q in namespace %q: %w", s.Name, namespace, err)
 	}
 	return nil
 }
 
-func (c *Client) adoptNamespace(ctx context.Context, w Wanted, want *unstructured.Unstructured) error {
+func (c *Client) adoptNamespace(ctx context.Context, w Wanted, want *unstructured.Unstructured, deadline time.Time) error {
 	name := want.GetName()
 	switch name {
 	case "default", "kube-node-lease", "kube-public", "kube-system":
@@ -89,8 +106,11 @@ func (c *Client) adoptNamespace(ctx context.Context, w Wanted, want *unstructure
 	if err != nil {
 		return fmt.Errorf("taking over namespace %q: %w", name, err)
 	}
-	_, err = c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).
-		Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	err = retry(ctx, deadline, func() error {
+		_, err := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).
+			Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("taking over namespace %q: %w", name, err)
 	}

@@ -56,6 +56,7 @@ type Options struct {
 // what became of the work can be written down. CutAll ends both.
 type Cluster struct {
 	work, books     *rest.Config
+	bare            *rest.Config         // the way for the books, on which nothing is sent again
 	client          kubernetes.Interface // the way for the books
 	cutWork, cutAll *Switch
 	version         *version.Info
@@ -86,14 +87,21 @@ func Connect(ctx context.Context, options Options) (*Cluster, error) {
 		c.sink = event.Discard
 	}
 	config.WarningHandlerWithContext = warnings{c.sink}
-	config.Wrap(c.cutAll.Wrap)
+	c.bare = rest.CopyConfig(config)
+	c.bare.Timeout = bookTimeout
+	c.bare.Wrap(c.cutAll.Wrap)
+	// Behind the switches: what is cut off is sent no more.
 	c.work, c.books = rest.CopyConfig(config), config
-	c.books.Timeout = bookTimeout
+	c.work.Wrap(resend(0))
+	c.books.Wrap(resend(bookTimeout))
+	for _, way := range []*rest.Config{c.work, c.books} {
+		way.Wrap(c.cutAll.Wrap)
+	}
 	c.work.Wrap(c.cutWork.Wrap)
 	if c.client, err = kubernetes.NewForConfig(c.books); err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
 	}
-	if c.version, err = serverVersion(ctx, c.books); err != nil {
+	if c.version, err = serverVersion(ctx, c.bare); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -133,10 +141,13 @@ func (c *Cluster) EnsureNamespace(ctx context.Context) error {
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading namespace %q: %w", state.Namespace, err)
 	}
-	_, err = namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name:   state.Namespace,
-		Labels: map[string]string{state.ManagedByLabel: state.ManagedBy, "zarf.dev/agent": "mutate"},
-	}}, metav1.CreateOptions{FieldManager: zarfManager})
+	err = persist(ctx, func() error {
+		_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name:   state.Namespace,
+			Labels: map[string]string{state.ManagedByLabel: state.ManagedBy, "zarf.dev/agent": "mutate"},
+		}}, metav1.CreateOptions{FieldManager: zarfManager})
+		return err
+	})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating namespace %q: %w", state.Namespace, err)
 	}

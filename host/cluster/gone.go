@@ -23,7 +23,7 @@ func (c *Cluster) Gone(ctx context.Context, err error) bool {
 	if !nobodyListens(err) {
 		return false
 	}
-	config := rest.CopyConfig(c.books)
+	config := rest.CopyConfig(c.bare)
 	config.Timeout = goneBetween
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

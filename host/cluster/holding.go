@@ -38,9 +38,7 @@ func (o *observation) look(lease *coordinationv1.Lease, self process, now time.T
 		*o = observation{}
 		return free
 	}
-	if d := lease.Spec.LeaseDurationSeconds; d != nil {
-		duration = max(duration, time.Duration(*d)*time.Second) // a holder may promise less often
-	}
+	duration = promised(lease, duration)
 	renewed := time.Time{}
 	if lease.Spec.RenewTime != nil {
 		renewed = lease.Spec.RenewTime.Time
@@ -64,6 +62,20 @@ func (o *observation) look(lease *coordinationv1.Lease, self process, now time.T
 	default:
 		return watched
 	}
+}
+
+// longestPromise bounds, in durations of ours, what the duration in somebody's lease may say: one that
+// was never renewed must not keep everybody out for years.
+const longestPromise = 4
+
+// promised is how long a lease holds without a renewal: what it says, but not less than ours, which is
+// also what counts where it says nothing, and not more than a few of ours.
+func promised(lease *coordinationv1.Lease, ours time.Duration) time.Duration {
+	says := time.Duration(0)
+	if d := lease.Spec.LeaseDurationSeconds; d != nil {
+		says = time.Duration(*d) * time.Second
+	}
+	return min(max(says, ours), longestPromise*ours)
 }
 
 // Holding is what can be said of a lease without waiting for it.
@@ -108,8 +120,8 @@ func holding(lease *coordinationv1.Lease, self process, now time.Time) Holding {
 	if lease.Spec.AcquireTime != nil {
 		h.Since = lease.Spec.AcquireTime.Time
 	}
-	if lease.Spec.RenewTime != nil && lease.Spec.LeaseDurationSeconds != nil {
-		h.Expires = lease.Spec.RenewTime.Add(time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second)
+	if lease.Spec.RenewTime != nil {
+		h.Expires = lease.Spec.RenewTime.Add(promised(lease, leaseTiming.duration))
 	}
 	h.Live = now.Before(h.Expires)
 	if p, ok := parseProcess(h.Holder); ok && p.live(self) == gone {

@@ -137,8 +137,11 @@ type LockedError struct {
 }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("another operation holds lease %q: %s, since %s",
-		e.Lease, describe(e.Holder), e.Since.UTC().Format(time.RFC3339))
+	since := "" // whoever wrote the lease need not have said
+	if !e.Since.IsZero() {
+		since = ", since " + e.Since.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("another operation holds lease %q: %s%s", e.Lease, describe(e.Holder), since)
 }
 
 // Hint says what to do about it.

@@ -226,6 +226,52 @@ func TestLeaseOfASilentHolderIsTaken(t *testing.T) {
 	})
 }
 
+// Whatever a lease says of itself, it keeps nobody out for long once nobody renews it: it may be of
+// another program, or nobody's at all.
+func TestLeaseWithoutSense_N14(t *testing.T) {
+	seconds := func(n int32) *int32 { return &n }
+	now := metav1.NewMicroTime(time.Unix(1_000_000, 0))
+	tests := map[string]struct {
+		spec coordinationv1.LeaseSpec
+		wait time.Duration // at least; a few seconds more are fine
+	}{
+		"68 years":           {coordinationv1.LeaseSpec{LeaseDurationSeconds: seconds(1<<31 - 1), RenewTime: &now, AcquireTime: &now}, longestPromise * leaseTiming.duration},
+		"longer than ours":   {coordinationv1.LeaseSpec{LeaseDurationSeconds: seconds(30), RenewTime: &now}, 30 * time.Second},
+		"negative":           {coordinationv1.LeaseSpec{LeaseDurationSeconds: seconds(-5), RenewTime: &now}, leaseTiming.duration},
+		"zero":               {coordinationv1.LeaseSpec{LeaseDurationSeconds: seconds(0), RenewTime: &now}, leaseTiming.duration},
+		"nothing but a name": {coordinationv1.LeaseSpec{}, leaseTiming.duration},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, identity := &fakeLeases{}, "someone else"
+				tt.spec.HolderIdentity = &identity
+				m.put(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "zarf-package-p"}, Spec: tt.spec})
+				began := time.Now()
+				lease := must(t, m)
+				if waited := time.Since(began); waited < tt.wait || waited > tt.wait+2*leaseTiming.poll {
+					t.Errorf("taken after %s, want %s of watching", waited, tt.wait)
+				}
+				if lease.TookOver() != identity {
+					t.Errorf("took over %q", lease.TookOver())
+				}
+				_ = lease.Release(t.Context())
+			})
+		})
+	}
+	// Nor is it shown as somebody's at work for ever.
+	identity := "someone else"
+	forever := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &identity, LeaseDurationSeconds: seconds(1<<31 - 1), RenewTime: &now}}
+	for after, live := range map[time.Duration]bool{0: true, 50 * time.Second: true, 2 * time.Minute: false} {
+		if h := holding(forever, process{}, now.Add(after)); h.Live != live {
+			t.Errorf("%s after its last renewal the holder counts as alive: %v", after, h.Live)
+		}
+	}
+	if text := lockedError(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &identity}}).Error(); strings.Contains(text, "0001") {
+		t.Errorf("an unknown time is shown: %s", text)
+	}
+}
+
 func TestLeaseOfADistantLiveHolderIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &fakeLeases{}

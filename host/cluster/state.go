@@ -60,7 +60,10 @@ func (c *Cluster) WriteState(ctx context.Context, s state.Cluster) error {
 		WithType("Opaque").
 		WithLabels(map[string]string{state.ManagedByLabel: state.ManagedBy}).
 		WithData(map[string][]byte{state.ClusterKey: data})
-	_, err = c.client.CoreV1().Secrets(state.Namespace).Apply(ctx, secret, metav1.ApplyOptions{FieldManager: zarfManager, Force: true})
+	err = persist(ctx, func() error {
+		_, err := c.client.CoreV1().Secrets(state.Namespace).Apply(ctx, secret, metav1.ApplyOptions{FieldManager: zarfManager, Force: true})
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("writing how the cluster is initialised: %w", err)
 	}

@@ -170,6 +170,21 @@ func (r *Records) attempt(ctx context.Context, record *Record, write func() erro
 	return err
 }
 
+// persist makes a write that is the same however often it is made, until it is done or cannot be.
+func persist(ctx context.Context, write func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	for try := 1; ; try++ {
+		err := write()
+		if !passing(err) || try == writeAttempts {
+			return err
+		}
+		if ended := pause(ctx, writeBackoff<<(try-1)); ended != nil {
+			return errors.Join(ended, err)
+		}
+	}
+}
+
 // take notes where the record is.
 func (r *Record) take(secret *corev1.Secret) {
 	r.Exists = true
