@@ -141,15 +141,13 @@ func (r Response) check(want Expect) error {
 			return fmt.Errorf("keep[%d]: %w", i, err)
 		}
 	}
-	seen := map[string]bool{}
+	if err := want.CheckCollisions(r.Collisions); err != nil {
+		return err
+	}
 	for i, c := range r.Collisions {
-		if err := c.check(want, point); err != nil {
+		if err := checkTexts(text{"message", c.Message, true}); err != nil {
 			return fmt.Errorf("collisions[%d]: %w", i, err)
 		}
-		if seen[c.ID] {
-			return fmt.Errorf("collisions[%d]: the id %q is judged twice", i, c.ID)
-		}
-		seen[c.ID] = true
 	}
 	return nil
 }
@@ -197,16 +195,6 @@ func (k Keep) check() error {
 func (o Object) check() error {
 	return checkTexts(text{"object.apiVersion", o.APIVersion, true}, text{"object.kind", o.Kind, true},
 		text{"object.namespace", o.Namespace, false}, text{"object.name", o.Name, true})
-}
-
-func (c CollisionAnswer) check(want Expect, point Point) error {
-	if !slices.Contains(want.Collisions, c.ID) {
-		return fmt.Errorf("the id %q is none of the request's", clip(c.ID))
-	}
-	if !slices.Contains(point.Verdicts, c.Verdict) {
-		return fmt.Errorf("verdict %q is none of %s", clip(string(c.Verdict)), list(point.Verdicts))
-	}
-	return checkTexts(text{"message", c.Message, true})
 }
 
 type text struct {

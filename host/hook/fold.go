@@ -12,6 +12,9 @@ type Answer struct {
 	Plugin string
 	// Failure is what an error counts as; empty means the hook's own policy.
 	Failure FailurePolicy
+	// Carried is true for a plugin that the package itself brought: it may only make verdicts on
+	// collisions stricter.
+	Carried bool
 	// Response is the answer, where Err is nil.
 	Response Response
 	// Err is why there is no answer.
@@ -27,7 +30,7 @@ type Outcome struct {
 	Findings []PluginFinding
 	// Keep is the union; a thing kept by several plugins appears once, with the first reason.
 	Keep []PluginKeep
-	// Collisions are the strictest answers by id, in the order of first mention.
+	// Collisions are the verdicts on the collisions that plugins judged; see Judge.
 	Collisions []PluginCollision
 	// Failures are the plugins that did not answer.
 	Failures []Failure
@@ -67,7 +70,6 @@ type Failure struct {
 func Fold(point Point, answers []Answer) Outcome {
 	out := Outcome{Hook: point.Name, Verdict: Allow}
 	kept := map[string]bool{}
-	judged := map[string]int{}
 	for _, a := range answers {
 		if a.Err != nil {
 			f := Failure{Plugin: a.Plugin, Kind: failureKind(a.Err), Policy: a.Failure, Err: a.Err}
@@ -95,16 +97,6 @@ func Fold(point Point, answers []Answer) Outcome {
 			if target := k.Target(); !kept[target] {
 				kept[target] = true
 				out.Keep = append(out.Keep, PluginKeep{a.Plugin, k})
-			}
-		}
-		for _, c := range a.Response.Collisions {
-			i, known := judged[c.ID]
-			switch {
-			case !known:
-				judged[c.ID] = len(out.Collisions)
-				out.Collisions = append(out.Collisions, PluginCollision{a.Plugin, c})
-			case c.Verdict.rank() > out.Collisions[i].Verdict.rank():
-				out.Collisions[i] = PluginCollision{a.Plugin, c}
 			}
 		}
 	}

@@ -68,13 +68,11 @@ func TestFoldUnites(t *testing.T) {
 	pg := &hook.Object{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "db", Name: "pg"}
 	answers := []hook.Answer{
 		{Plugin: "a", Response: hook.Response{Verdict: hook.Warn,
-			Findings:   []hook.Finding{{Severity: hook.SeverityInfo, Message: "one"}},
-			Keep:       []hook.Keep{{Object: pg, Reason: "data"}, {Component: "web", Reason: "used"}},
-			Collisions: []hook.CollisionAnswer{{ID: "c1", Verdict: hook.Allow, Message: "mine"}}}},
+			Findings: []hook.Finding{{Severity: hook.SeverityInfo, Message: "one"}},
+			Keep:     []hook.Keep{{Object: pg, Reason: "data"}, {Component: "web", Reason: "used"}}}},
 		{Plugin: "b", Response: hook.Response{Verdict: hook.Deny,
-			Findings:   []hook.Finding{{Severity: hook.SeverityDeny, Message: "two", Remedy: "ask"}},
-			Keep:       []hook.Keep{{Object: &hook.Object{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "db", Name: "pg"}, Reason: "again"}, {Chart: "db/pg", Reason: "r"}},
-			Collisions: []hook.CollisionAnswer{{ID: "c1", Verdict: hook.Deny, Message: "theirs"}}}},
+			Findings: []hook.Finding{{Severity: hook.SeverityDeny, Message: "two", Remedy: "ask"}},
+			Keep:     []hook.Keep{{Object: &hook.Object{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "db", Name: "pg"}, Reason: "again"}, {Chart: "db/pg", Reason: "r"}}}},
 	}
 	point, _ := hook.Find(hook.PrePrune)
 	out := hook.Fold(point, answers)
@@ -88,9 +86,6 @@ func TestFoldUnites(t *testing.T) {
 	want := "a: object apps/v1 StatefulSet/db/pg: data; a: component \"web\": used; b: chart \"db/pg\": r"
 	if got := strings.Join(kept, "; "); got != want {
 		t.Errorf("kept is\n%s, wanted\n%s", got, want)
-	}
-	if len(out.Collisions) != 1 || out.Collisions[0].Plugin != "b" || out.Collisions[0].Verdict != hook.Deny {
-		t.Errorf("collisions are %+v", out.Collisions)
 	}
 	var denied *hook.DeniedError
 	if err := out.Err(); !errors.As(err, &denied) || !strings.Contains(err.Error(), "b: two") || denied.Hint() != "ask" {

@@ -111,8 +111,12 @@ type Conflict struct {
 	ID       string   `json:"id"`
 	Kind     string   `json:"kind"`
 	Verdict  Verdict  `json:"verdict"`
+	Likeness string   `json:"likeness,omitempty"` // of the two packages, for package-name
 	Message  string   `json:"message"`
+	Remedy   string   `json:"remedy,omitempty"`
 	Evidence []string `json:"evidence,omitempty"`
+	// Accepted is true where the operator accepts collisions of the kind, so that the verdict is allow.
+	Accepted bool `json:"accepted,omitempty"`
 }
 
 // Result is the outcome of an operation.

@@ -134,7 +134,18 @@ type Plan struct {
 
 // Prune is what would go.
 type Prune struct {
-	Objects []Object `json:"objects"`
+	Objects []Object     `json:"objects"`
+	Images  []PruneImage `json:"images"`
+}
+
+// PruneImage is a reference that would be deleted from the cluster's registry.
+type PruneImage struct {
+	Reference  string   `json:"reference"`
+	Digest     string   `json:"digest"`
+	Bytes      int64    `json:"bytes"` // of all that the image consists of
+	Reason     string   `json:"reason"`
+	Version    string   `json:"version"` // of the package that used it last
+	Components []string `json:"components"`
 }
 
 // Object is an object that would be deleted.
@@ -167,13 +178,17 @@ func (o Object) Ref() *ObjectRef {
 	return &ObjectRef{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
-// Collision is something that the operation would run into.
+// Collision is something that the operation would run into. Verdict is what counts unless a plugin
+// judges it.
 type Collision struct {
 	ID       string   `json:"id"`
-	Kind     string   `json:"kind"`
+	Kind     string   `json:"kind"` // package-name, downgrade, flavor-change, release-name or object
 	Verdict  Verdict  `json:"verdict"`
+	Likeness string   `json:"likeness"` // for package-name: same, likely-different or different
 	Message  string   `json:"message"`
+	Remedy   string   `json:"remedy"`
 	Evidence []string `json:"evidence"`
+	Accepted bool     `json:"accepted"` // by the operator, with --accept-collision
 }
 
 // Result is the outcome of the operation, for the post hooks.

@@ -116,3 +116,16 @@ func (res *Response) KeepObject(o Object, why string) {
 	res.Keep = append(res.Keep, Keep{Object: o.Ref(), Reason: why})
 	res.Find(Finding{Severity: SeverityWarn, Message: "keeping " + o.String() + ": " + why, Object: o.Ref()})
 }
+
+// KeepImage keeps an image that would be deleted from the registry, and says so in a warning.
+func (res *Response) KeepImage(i PruneImage, why string) {
+	res.Keep = append(res.Keep, Keep{Image: i.Reference, Reason: why})
+	res.Find(Finding{Severity: SeverityWarn, Message: "keeping image " + i.Reference + ": " + why})
+}
+
+// Judge answers one collision of the request. The verdict on it decides what becomes of it, and
+// leaves the verdict on the whole operation as it is; a collision that is not judged keeps the
+// verdict that it has.
+func (res *Response) Judge(c Collision, v Verdict, format string, args ...any) {
+	res.Collisions = append(res.Collisions, CollisionAnswer{ID: c.ID, Verdict: v, Message: fmt.Sprintf(format, args...)})
+}
