@@ -79,7 +79,7 @@ func (a asker) decide(ctx context.Context, p plan.Plan, first hook.Name) (plan.P
 	if first != "" {
 		hooks = append(hooks, first)
 	}
-	if !p.Prune.Empty() && p.Operation == plan.Deploy {
+	if prunes(p) {
 		hooks = append(hooks, hook.PrePrune)
 	}
 	for _, name := range hooks {
@@ -100,11 +100,22 @@ func (a asker) decide(ctx context.Context, p plan.Plan, first hook.Name) (plan.P
 	return p, outcomes, nil
 }
 
+// prunes reports whether a plan deletes something beside what the operation is about: that a removal
+// removes is what pre-remove is asked.
+func prunes(p plan.Plan) bool {
+	if p.Operation == plan.Deploy {
+		return !p.Prune.Empty()
+	}
+	return len(p.Prune.Images) > 0
+}
+
 // has reports whether the operation has a hook.
 func (a asker) has(name hook.Name) bool {
 	switch name {
-	case hook.PreDeploy, hook.PostDeploy, hook.PrePrune:
+	case hook.PreDeploy, hook.PostDeploy:
 		return a.operation.Name == hook.OperationDeploy
+	case hook.PrePrune:
+		return a.operation.Name == hook.OperationDeploy || a.operation.Flags["prune"] != ""
 	case hook.PreRemove, hook.PostRemove:
 		return a.operation.Name == hook.OperationRemove
 	default:
@@ -116,7 +127,7 @@ func (a asker) has(name hook.Name) bool {
 func keeps(plugin string, keep []hook.Keep) []plan.Keep {
 	var out []plan.Keep
 	for _, k := range keep {
-		in := plan.Keep{Component: k.Component, By: fmt.Sprintf("plugin %q", plugin), Reason: k.Reason}
+		in := plan.Keep{Component: k.Component, Image: k.Image, By: fmt.Sprintf("plugin %q", plugin), Reason: k.Reason}
 		if k.Object != nil {
 			in.Object = &object.Ref{APIVersion: k.Object.APIVersion, Kind: k.Object.Kind, Namespace: k.Object.Namespace, Name: k.Object.Name}
 		}

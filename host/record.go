@@ -45,7 +45,7 @@ func confirmed(ctx context.Context, charts *chart.Client, record cluster.Record)
 		if err != nil {
 			return nil, fmt.Errorf("looking for release %s of component %q, which only key %q names: %w", u.Release, u.Component, state.OwnKey, err)
 		}
-		if history.Exists() && history.Package() == record.Package.Name {
+		if history.Exists() && history.Package() == record.Package.Name && history.Override() == record.Package.NamespaceOverride {
 			found = append(found, u.Release)
 		}
 	}
@@ -57,11 +57,19 @@ func (d *deployment) preflightPlan(ctx context.Context, p plan.Plan, again strin
 	if d.conn == nil {
 		return nil
 	}
-	failed := preflightRecord(d.order(&Result{Plan: p}))
-	if failed == nil || d.Reviewer == nil {
+	failed := errors.Join(preflightError(p.Blocked), preflightRecord(d.order(&Result{Plan: p})))
+	if d.unprunable != nil {
+		failed = errors.Join(failed, d.unprunable.preflight())
+	}
+	return d.refuse(ctx, p, again, failed)
+}
+
+// refuse shows a plan that cannot be carried out, and returns why.
+func (c Common) refuse(ctx context.Context, p plan.Plan, again string, failed error) error {
+	if failed == nil || c.Reviewer == nil {
 		return failed
 	}
-	if _, err := d.Reviewer.Review(ctx, Review{Plan: p, Again: again}); err != nil {
+	if _, err := c.Reviewer.Review(ctx, Review{Plan: p, Again: again}); err != nil {
 		return errors.Join(failed, err)
 	}
 	return failed

@@ -34,6 +34,8 @@ type RemoveOptions struct {
 	Target string
 	// Components is Zarf's --components; empty means all of them.
 	Components string
+	// Prune are the scopes that may be pruned: images.
+	Prune plan.Scopes
 }
 
 // Remove removes a deployed package, or some of its components, last deployed first. Each step is
@@ -49,6 +51,7 @@ func Remove(ctx context.Context, o RemoveOptions) (result Result, err error) {
 	ctx, cancel := o.bounded(ctx)
 	defer cancel()
 	r := &removal{RemoveOptions: o}
+	defer func() { _ = r.services.close() }() // everything was confirmed
 	if err := r.identify(ctx); err != nil {
 		return Result{}, err
 	}
@@ -78,8 +81,12 @@ type removal struct {
 	conn     *cluster.Cluster
 	charts   *chart.Client
 	record   cluster.Record
+	live     map[object.Key]object.Live // what was observed last
+	services *services                  // nil where no image is pruned
 	selected []string
-	over     bool // an earlier removal had come to its end, but for the lease
+	// unprunable is why images cannot be pruned although that was asked for.
+	unprunable *ImagePruneError
+	over       bool // an earlier removal had come to its end, but for the lease
 }
 
 // identify finds out which package is meant: a file that exists is opened, anything else is a name.
@@ -240,7 +247,7 @@ func (r *removal) choose(components []spec.Component) error {
 func (r *removal) observe(ctx context.Context) (plan.Plan, error) {
 	facts := plan.Facts{
 		Package:    plan.Package{Name: r.name, NamespaceOverride: r.NamespaceOverride, Source: r.source},
-		Definition: r.given, Selected: r.selected, ConfigDigest: r.digest,
+		Definition: r.given, Selected: r.selected, ConfigDigest: r.digest, Scopes: r.Prune,
 	}
 	if r.conn == nil {
 		facts.Package.Version = r.given.Metadata.Version
@@ -256,23 +263,31 @@ func (r *removal) observe(ctx context.Context) (plan.Plan, error) {
 	facts.Package.Architecture, facts.Package.Digest = has.Data.Build.Architecture, has.Digest
 	facts.Package.Connected = has.Connectivity == state.Connected
 	o := newObserver(r.charts, r.record.Own, &facts)
+	o.kept()
 	if err := o.recorded(ctx, has); err != nil {
 		return plan.Plan{}, err
 	}
 	if err := o.look(ctx); err != nil {
 		return plan.Plan{}, err
 	}
-	facts.Recovery = nil // what was interrupted needs no repair before it goes
+	r.live = facts.Live
 	facts.Recovery = nil // an uninstall takes a release however it was left
 	p := plan.ForRemove(facts)
 	p.NeedsCluster = true
-	return p, nil
+	return r.planImages(ctx, p, facts)
 }
 
 func (r *removal) decide(ctx context.Context, again string) (Result, error) {
 	p, err := r.observe(ctx)
 	if err != nil {
 		return Result{}, err
+	}
+	failed := preflightError(p.Blocked)
+	if r.unprunable != nil {
+		failed = errors.Join(failed, r.unprunable.preflight())
+	}
+	if failed != nil {
+		return Result{Plan: p, Recorded: true}, r.refuse(ctx, p, again, failed)
 	}
 	p, outcomes, err := r.asker().decide(ctx, p, hook.PreRemove)
 	result := Result{Plan: p, Outcomes: outcomes, Recorded: r.conn != nil}
@@ -289,6 +304,9 @@ func (r *removal) asker() asker {
 	}
 	if r.DryRun {
 		a.operation.Flags["dry-run"] = "true"
+	}
+	if len(r.Prune) > 0 {
+		a.operation.Flags["prune"] = fmt.Sprint(r.Prune)
 	}
 	if r.conn != nil {
 		has := &r.record.Package
@@ -338,8 +356,10 @@ func (r *removal) carryOut(ctx context.Context, decided Result) (Result, error) 
 }
 
 func (r *removal) order(p plan.Plan) apply.Removal {
+	record := r.record.Record
+	record.Own = record.Own.StillKept(r.live)
 	return apply.Removal{
-		Plan: p, Definition: r.given, Record: r.record.Record,
+		Plan: p, Definition: r.given, Record: record, Inherited: r.inherited(),
 		Event: state.PackageEvent{
 			Type: state.Remove, Timestamp: r.Now(), Version: p.Package.Version, Flavor: p.Package.Flavor,
 			Digest: p.Package.Digest, ConfigDigest: r.digest,
@@ -356,6 +376,9 @@ func (r *removal) engine(p plan.Plan, rec *recorder) apply.Engine {
 		return e
 	}
 	e.Recorder = rec
+	if r.services != nil {
+		e.Images = r.pruner()
+	}
 	e.ClusterGone = r.conn.Gone
 	e.Releases = &releases{
 		client: r.charts, plan: p, revisions: map[object.Release]int{}, allowDataLoss: true, timeout: r.Common,

@@ -24,6 +24,7 @@ type steps struct {
 	conn      *cluster.Cluster  // nil where no cluster is needed
 	services  *services         // nil where no cluster is needed
 	images    *registry.Content // nil where nothing is pushed
+	settled   bool              // no prune that does not know of this package deletes images any more
 }
 
 func (d *deployment) steps() *steps {
@@ -89,11 +90,32 @@ func (s *steps) PlaceFiles(ctx context.Context, component spec.Component) error 
 }
 
 func (s *steps) PushImages(ctx context.Context, component spec.Component) error {
-	if s.images == nil {
+	if s.images == nil || len(component.AllImages()) == 0 {
 		return nil
+	}
+	if err := s.settle(ctx); err != nil {
+		return err
 	}
 	_, err := s.services.push(ctx, s.images, component)
 	return err
+}
+
+// settle waits, once, until nobody deletes images who may not have read what this package needs: it is
+// on record by now. What the plan found in the registry may be gone since, so it is asked again.
+func (s *steps) settle(ctx context.Context) error {
+	if s.settled {
+		return nil
+	}
+	if err := s.conn.WaitFree(ctx, cluster.ImagesLease, s.common.imagesLease()); err != nil {
+		return err
+	}
+	client, err := s.services.registry(ctx)
+	if err != nil {
+		return err
+	}
+	client.Forget()
+	s.settled = true
+	return nil
 }
 
 func (s *steps) WaitHealthy(ctx context.Context, objects []object.Ref) error {

@@ -16,6 +16,9 @@ type Removal struct {
 	Definition spec.Package // the definitions whose onRemove actions run
 	Record     state.Record
 	Event      state.PackageEvent
+	// Inherited are the references that earlier deployments pushed and the record does not list. The
+	// definitions that name them go before the images do.
+	Inherited []state.PushedImage
 }
 
 // Remove carries a removal out, last deployed component first. Each component leaves the record when
@@ -23,11 +26,17 @@ type Removal struct {
 func (e Engine) Remove(ctx context.Context, m Removal) (Result, error) {
 	r, end := e.begin(ctx, m.Plan, m.Record)
 	defer end()
-	if err := r.note(ctx, func(s *state.Record) { s.Package = s.Package.Begin(m.Event) }); err != nil {
+	if err := r.note(ctx, func(s *state.Record) {
+		s.Own = s.Own.Push(m.Inherited...)
+		s.Package = s.Package.Begin(m.Event)
+	}); err != nil {
 		r.result.Outcome = outcome(ctx, err)
 		return r.result, err
 	}
 	err := r.removals(ctx, m)
+	if err == nil {
+		err = r.pruneImages(ctx)
+	}
 	if err == nil && r.Recorder != nil && (r.gone || len(r.record.Package.DeployedComponents) == 0) {
 		if err = r.survive(ctx, r.forget(ctx)); err == nil {
 			r.result.Outcome = state.Succeeded

@@ -29,8 +29,8 @@ func ParseIndex(data []byte) (Index, error) {
 		if !isManifest(d.MediaType) && !isIndex(d.MediaType) {
 			return Index{}, fmt.Errorf("reading the index of images: manifest %d is of type %q, which is neither an image nor an index", i, d.MediaType)
 		}
-		if d.Size > maxManifest {
-			return Index{}, fmt.Errorf("reading the index of images: manifest %d claims %d bytes, a manifest may have %d", i, d.Size, int64(maxManifest))
+		if d.Size > MaxManifest {
+			return Index{}, fmt.Errorf("reading the index of images: manifest %d claims %d bytes, a manifest may have %d", i, d.Size, int64(MaxManifest))
 		}
 		// Older packages have only the first of the two.
 		for _, key := range []string{ocispec.AnnotationBaseImageName, ocispec.AnnotationRefName} {

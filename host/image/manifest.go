@@ -11,8 +11,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// maxManifest is what registries take at most.
-const maxManifest = 4 << 20
+// MaxManifest is how many bytes a manifest may have: what registries take at most.
+const MaxManifest = 4 << 20
 
 // BlobPath is where a package keeps a blob.
 func BlobPath(d ocispec.Descriptor) string {
@@ -44,8 +44,8 @@ func ParseManifest(mediaType string, data []byte) (Manifest, error) {
 			if !isIndex(d.MediaType) && !isManifest(d.MediaType) {
 				return Manifest{}, fmt.Errorf("reading an index: %s is of type %q, which is neither an image nor an index", d.Digest, d.MediaType)
 			}
-			if d.Size > maxManifest {
-				return Manifest{}, fmt.Errorf("reading an index: manifest %s claims %d bytes, a manifest may have %d", d.Digest, d.Size, int64(maxManifest))
+			if d.Size > MaxManifest {
+				return Manifest{}, fmt.Errorf("reading an index: manifest %s claims %d bytes, a manifest may have %d", d.Digest, d.Size, int64(MaxManifest))
 			}
 		}
 		m.Children = unique(file.Manifests)
@@ -96,6 +96,9 @@ const (
 func isManifest(mediaType string) bool {
 	return mediaType == ocispec.MediaTypeImageManifest || mediaType == dockerManifest
 }
+
+// IsIndex reports whether a descriptor is that of an index of images.
+func IsIndex(d ocispec.Descriptor) bool { return isIndex(d.MediaType) }
 
 func isIndex(mediaType string) bool {
 	return mediaType == ocispec.MediaTypeImageIndex || mediaType == dockerIndex

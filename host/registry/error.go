@@ -126,6 +126,10 @@ func answered(err error) bool {
 	return errors.As(err, &answer)
 }
 
+// Unreachable reports whether err says that the registry did not answer: nothing else that is asked of
+// it now fares better.
+func Unreachable(err error) bool { return err != nil && !answered(err) && transient(err) }
+
 // forgotten tells whether the registry lost something that it had: an upload under way, or a blob that
 // it had confirmed. It was restarted, or cleaned up.
 func forgotten(err error) bool {

@@ -65,6 +65,9 @@ func (c *Client) Digests(ctx context.Context, references ...string) (map[string]
 	return found, nil
 }
 
+// Forget makes the next push ask again for everything: somebody may have deleted what was there.
+func (c *Client) Forget() { c.known.forget() }
+
 // Tags are the tags of a repository, which is named as in a reference, with the registry. One that
 // does not exist has none.
 func (c *Client) Tags(ctx context.Context, repository string) ([]string, error) {
@@ -141,7 +144,10 @@ func (s *session) delete(ctx context.Context, ref registry.Reference) error {
 		answer.Errors = body.Errors
 	}
 	unsupported := func(e errcode.Error) bool { return e.Code == errcode.ErrorCodeUnsupported }
-	if response.StatusCode == http.StatusMethodNotAllowed || slices.ContainsFunc(answer.Errors, unsupported) {
+	// Registries that know no deletion by tag take the tag for a digest, which it is not.
+	byTag := response.StatusCode == http.StatusBadRequest && ref.ValidateReferenceAsDigest() != nil
+	if byTag || response.StatusCode == http.StatusMethodNotAllowed || response.StatusCode == http.StatusNotImplemented ||
+		slices.ContainsFunc(answer.Errors, unsupported) {
 		return fmt.Errorf("%w: %w", ErrDeleteRefused, answer)
 	}
 	return answer

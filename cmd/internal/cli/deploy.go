@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,7 +44,7 @@ func (d *deployFlags) add(cmd *cobra.Command) {
 	f.BoolVar(&d.skipSchema, "skip-values-schema-validation", false, "do not check the values against the package's schema")
 	f.StringVarP(&d.namespace, "namespace", "n", "", "deploy into this `namespace` instead of the package's own")
 	f.BoolVar(&d.connected, "connected", false, "let the cluster pull images and repositories itself")
-	f.StringVar(&d.prune, "prune", "", "delete what the package no longer has, in these `scopes`: cluster-resources or all")
+	f.StringVar(&d.prune, "prune", "", "delete what the package no longer has, in these `scopes`: cluster-resources, images or all")
 	f.Lookup("prune").NoOptDefVal = string(plan.ScopeAll)
 	f.BoolVar(&d.allowDataLoss, "allow-data-loss", false, "let a prune delete namespaces, volumes, claims, and CRDs that have resources")
 	f.BoolVar(&d.takeOwnership, "take-ownership", false, "take over objects that exist already, whoever owns them")
@@ -56,8 +55,11 @@ func (d *deployFlags) add(cmd *cobra.Command) {
 	f.DurationVar(&d.timeout, "timeout", 15*time.Minute, "limit of the wait for each release")
 }
 
-// deployScopes are the scopes of a deployment's prune that are built.
-var deployScopes = []plan.Scope{plan.ScopeClusterResources}
+// deployScopes and removeScopes are the scopes of a command's prune.
+var (
+	deployScopes = []plan.Scope{plan.ScopeClusterResources, plan.ScopeImages}
+	removeScopes = []plan.Scope{plan.ScopeImages}
+)
 
 func (r *root) deployCmd() *cobra.Command {
 	var flags deployFlags
@@ -117,7 +119,7 @@ func (r *root) planCmd() *cobra.Command {
 }
 
 func (r *root) deployOptions(cmd *cobra.Command, source string, flags deployFlags) (host.DeployOptions, func(), error) {
-	scopes, err := flags.scopes(cmd)
+	scopes, err := pruneScopes(cmd, flags.prune, deployScopes)
 	if err != nil {
 		return host.DeployOptions{}, nil, err
 	}
@@ -142,17 +144,12 @@ func (r *root) deployOptions(cmd *cobra.Command, source string, flags deployFlag
 	return options, done, nil
 }
 
-// scopes reads --prune. What is not built yet is refused by name before anything begins.
-func (d *deployFlags) scopes(cmd *cobra.Command) (plan.Scopes, error) {
+// pruneScopes reads --prune, whose scopes are those of the command.
+func pruneScopes(cmd *cobra.Command, value string, known []plan.Scope) (plan.Scopes, error) {
 	if !cmd.Flags().Changed("prune") {
 		return nil, nil
 	}
-	for word := range strings.SplitSeq(d.prune, ",") {
-		if plan.Scope(strings.TrimSpace(word)) == plan.ScopeImages {
-			return nil, fmt.Errorf("--prune=images is not built yet: use --prune=%s", plan.ScopeClusterResources)
-		}
-	}
-	return plan.ParseScopes(d.prune, deployScopes...)
+	return plan.ParseScopes(value, known...)
 }
 
 // layers are what config file, environment and flags supply, the weakest first.

@@ -148,6 +148,7 @@ type resultDocument struct {
 	Same       bool            `json:"same,omitempty"`
 	Components []outcomeOf     `json:"components,omitempty"`
 	Releases   []releaseResult `json:"releases,omitempty"`
+	Images     []imageResult   `json:"images,omitempty"`
 }
 
 type verdict struct {
@@ -173,6 +174,15 @@ type releaseResult struct {
 	Skipped   bool   `json:"skipped,omitempty"`
 }
 
+// imageResult is what became of a reference that was to be pruned.
+type imageResult struct {
+	Reference string `json:"reference"`
+	Digest    string `json:"digest,omitempty"`
+	Bytes     int64  `json:"bytes"`
+	Outcome   string `json:"outcome"`
+	Reason    string `json:"reason,omitempty"`
+}
+
 func document(result host.Result) resultDocument {
 	doc := resultDocument{APIVersion: plan.APIVersion, Kind: "Result", Plan: result.Plan, Same: result.Same}
 	for _, o := range result.Outcomes {
@@ -187,6 +197,13 @@ func document(result host.Result) resultDocument {
 			doc.Releases = append(doc.Releases, releaseResult{
 				rel.Namespace, rel.Name, rel.Component, string(rel.Outcome), rel.Revision, rel.Pruned, rel.Skipped,
 			})
+		}
+		for _, i := range done.Images {
+			image := imageResult{i.Reference, i.Digest, i.Bytes, string(i.Outcome), i.Reason}
+			if i.Err != nil {
+				image.Reason = i.Err.Error()
+			}
+			doc.Images = append(doc.Images, image)
 		}
 	}
 	return doc

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zarf-host/zarf-host/host"
 	"github.com/zarf-host/zarf-host/host/config"
+	"github.com/zarf-host/zarf-host/host/plan"
 	"github.com/zarf-host/zarf-host/host/state"
 )
 
@@ -16,6 +17,7 @@ func (r *root) removeCmd() *cobra.Command {
 		flags     operationFlags
 		values    valuesFlags
 		namespace string
+		prune     string
 		timeout   time.Duration
 	)
 	cmd := &cobra.Command{
@@ -24,6 +26,10 @@ func (r *root) removeCmd() *cobra.Command {
 		Short:   "Remove a deployed package, after showing what would go",
 		Args:    onePackage,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			scopes, err := pruneScopes(cmd, prune, removeScopes)
+			if err != nil {
+				return err
+			}
 			file, err := readConfigFile(os.LookupEnv)
 			if err != nil {
 				return err
@@ -38,7 +44,7 @@ func (r *root) removeCmd() *cobra.Command {
 			}
 			defer done()
 			result, err := host.Remove(cmd.Context(), host.RemoveOptions{
-				Common: common, Target: args[0], Components: flags.components,
+				Common: common, Target: args[0], Components: flags.components, Prune: scopes,
 				RemoveConfig: state.RemoveConfig{
 					Values: config.Resolve(layers...).Config.Values, NamespaceOverride: namespace,
 				},
@@ -52,6 +58,8 @@ func (r *root) removeCmd() *cobra.Command {
 	flags.add(cmd)
 	values.add(cmd.Flags())
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "the `namespace` that the package was deployed into instead of its own")
+	cmd.Flags().StringVar(&prune, "prune", "", "delete too, in these `scopes`, what nothing else needs: images or all")
+	cmd.Flags().Lookup("prune").NoOptDefVal = string(plan.ScopeAll)
 	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Minute, "limit of the wait for each release")
 	r.outputFlag(cmd, "table", "json", "yaml")
 	return cmd

@@ -83,7 +83,8 @@ func (t *tree) line(depth int, format string, args ...any) {
 	if t.err != nil {
 		return
 	}
-	_, t.err = fmt.Fprintf(t.w, strings.Repeat("  ", depth)+format+"\n", args...)
+	indent := strings.Repeat("  ", depth)
+	_, t.err = fmt.Fprintln(t.w, indent+Lines(fmt.Sprintf(format, args...), indent+margin))
 }
 
 // config names keys of the configuration, those of one origin in a line, and never a value.
@@ -156,7 +157,11 @@ func (t *tree) release(r plan.Release) {
 
 func (t *tree) prune(p plan.Prune) {
 	if !p.Empty() {
-		t.line(1, "to be deleted: %d releases, %d objects", len(p.Releases), len(p.Objects))
+		what := fmt.Sprintf("%d releases, %d objects", len(p.Releases), len(p.Objects))
+		if len(p.Images) > 0 {
+			what += fmt.Sprintf(", %d references of images (%s)", len(p.Images), size(imageBytes(p.Images)))
+		}
+		t.line(1, "to be deleted: %s", what)
 	}
 	for _, r := range p.Releases {
 		gone := ""
@@ -178,6 +183,9 @@ func (t *tree) prune(p plan.Prune) {
 			t.line(3, "- %s goes with it", lost)
 		}
 	}
+	for _, i := range p.Images {
+		t.image(i)
+	}
 	if len(p.Kept) > 0 {
 		t.line(1, "kept: %d", len(p.Kept))
 	}
@@ -187,9 +195,40 @@ func (t *tree) prune(p plan.Prune) {
 			subject = k.Object.String()
 		} else if k.Release != nil {
 			subject = "release " + k.Release.String()
+		} else if k.Image != "" {
+			subject = "image " + k.Image
 		}
 		t.line(2, "%s, by %s: %s", subject, k.By, k.Reason)
 	}
+}
+
+func (t *tree) image(i plan.PruneImage) {
+	var about []string
+	if i.Missing {
+		about = append(about, "gone already")
+	} else {
+		about = append(about, short(i.Digest), size(i.Bytes))
+	}
+	last := map[plan.PruneReason]string{
+		plan.PruneDropped: "not in the package any more", plan.PruneComponent: "its component goes",
+		plan.PruneRemove: "the package goes", plan.PruneLeft: "left by an earlier version",
+	}[i.Reason]
+	if i.Version != "" {
+		last += ", last used by " + i.Version
+	}
+	t.line(2, "- image %s (%s): %s", i.Reference, strings.Join(about, ", "), last)
+}
+
+// imageBytes is what images take together, each counted once however many references it has.
+func imageBytes(images []plan.PruneImage) (sum int64) {
+	seen := map[string]bool{}
+	for _, i := range images {
+		if key := i.Repository() + "@" + i.Digest; !i.Missing && !seen[key] {
+			seen[key] = true
+			sum += i.Bytes
+		}
+	}
+	return sum
 }
 
 func title(p plan.Package) string {

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/zarf-host/zarf-host/host"
+	"github.com/zarf-host/zarf-host/host/apply"
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/state"
 )
@@ -66,10 +68,18 @@ func List(w io.Writer, deployed []host.Deployed) error {
 		if e, ok := p.LatestEvent(); ok {
 			last = fmt.Sprintf("%s %s %s", e.Type, e.Outcome, moment(e.Timestamp))
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", name, p.NamespaceOverride, p.Data.Metadata.Version,
-			Phase(d), p.Connectivity, p.Generation, strings.Join(components, ","), last, short(p.Digest))
+		row(t, name, p.NamespaceOverride, p.Data.Metadata.Version, Phase(d), string(p.Connectivity), strconv.Itoa(p.Generation),
+			strings.Join(components, ","), last, short(p.Digest))
 	}
 	return t.Flush()
+}
+
+// row writes one line of a table; its writer remembers what went wrong until it is flushed.
+func row(t *tabwriter.Writer, cells ...string) {
+	for i, c := range cells {
+		cells[i] = Line(c)
+	}
+	_, _ = fmt.Fprintln(t, strings.Join(cells, "\t"))
 }
 
 // Differs returns the version of the package that a component runs from where it is not the
@@ -103,7 +113,7 @@ func Names(w io.Writer, deployed []host.Deployed) error {
 		if ns := d.Record.NamespaceOverride; ns != "" {
 			name = ns + "/" + name
 		}
-		if _, err := fmt.Fprintln(w, name); err != nil {
+		if _, err := fmt.Fprintln(w, Line(name)); err != nil {
 			return err
 		}
 	}
@@ -185,7 +195,7 @@ func History(w io.Writer, events []state.PackageEvent) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "TIME\tTYPE\tOUTCOME\tVERSION\tFLAVOR\tDIGEST\tSOURCE")
 	for _, e := range slices.Backward(events) {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", moment(e.Timestamp), e.Type, e.Outcome, e.Version, e.Flavor, short(e.Digest), e.Source)
+		row(t, moment(e.Timestamp), string(e.Type), string(e.Outcome), e.Version, e.Flavor, short(e.Digest), e.Source)
 	}
 	return t.Flush()
 }
@@ -204,6 +214,16 @@ func Result(w io.Writer, r host.Result) error {
 	}
 	for _, k := range done.Kept {
 		t.line(1, "kept %s", k)
+	}
+	for _, i := range done.Images {
+		switch i.Outcome {
+		case apply.ImageKept:
+			t.line(1, "image %s: kept: %s", i.Reference, i.Reason)
+		case apply.ImageFailed:
+			t.line(1, "image %s: failed: %v", i.Reference, i.Err)
+		default:
+			t.line(1, "image %s: %s", i.Reference, i.Outcome)
+		}
 	}
 	if t.err == nil {
 		t.err = Outcomes(w, after(r.Outcomes))
