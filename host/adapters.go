@@ -98,7 +98,7 @@ func (r *releases) listed(release object.Release) map[object.Key]bool {
 	return out
 }
 
-func (r *releases) Uninstall(ctx context.Context, step plan.PruneRelease, keep []object.Ref, beforeDelete func([]object.Ref, int) error) (apply.Uninstalled, error) {
+func (r *releases) Uninstall(ctx context.Context, step plan.PruneRelease, keep []object.Ref, beforeDelete func([]object.Instance, int) error) (apply.Uninstalled, error) {
 	listed := r.listed(step.Release)
 	history, err := r.client.History(ctx, step.Release)
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *releases) Uninstall(ctx context.Context, step plan.PruneRelease, keep [
 		KeepOther:     func(live object.Live) bool { return !listed[live.Key()] },
 		AllowDataLoss: true, // the plan decided, and lists what goes
 		Timeout:       r.timeout.Timeout,
-		BeforeDelete:  func(kept []object.Ref) error { return beforeDelete(kept, newest.Number) },
+		BeforeDelete:  func(kept []object.Instance) error { return beforeDelete(kept, newest.Number) },
 	})
 	return apply.Uninstalled{Gone: done.Gone, Kept: done.Kept}, errors.Join(err, failedDeletes(done.FailedDeletes))
 }

@@ -140,8 +140,11 @@ type deployment struct {
 	services *services // nil where no cluster is needed
 	images   *registry.Content
 	record   cluster.Record
-	stored   *state.DeployConfig // the recorded configuration that is used again
-	secrets  *mask               // takes what was supplied out of what comes out
+	live     map[object.Key]object.Live // what was observed last
+	stored   *state.DeployConfig        // the recorded configuration that is used again
+	secrets  *mask                      // takes what was supplied out of what comes out
+	// unprunable is why images cannot be pruned although that was asked for.
+	unprunable *ImagePruneError
 }
 
 func (d *deployment) close() {
@@ -347,6 +350,7 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 			NamespaceOverride: d.resolved.Config.NamespaceOverride, Connected: d.connected(), Signed: d.pkg.Signed(),
 		},
 		Definition: def, Selected: names(d.selected), Scopes: d.Prune,
+		Unselected:    unselected(d.recordName(), def.Components, d.selected),
 		AllowDataLoss: d.AllowDataLoss, TakeOwnership: d.TakeOwnership, ConfigDigest: d.digest,
 		Config: plan.ConfigChanges{Origins: d.resolved.Origins},
 	}
@@ -367,6 +371,7 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 		facts.Config.Changed = config.Changed(d.record.Package.DeployConfig, d.resolved.Config)
 	}
 	o := newObserver(d.charts, d.record.Own, &facts)
+	o.kept()
 	if err := o.recorded(ctx, facts.Record); err != nil {
 		return plan.Plan{}, err
 	}
@@ -386,9 +391,10 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 	for i, w := range facts.Wanted {
 		facts.Wanted[i].CannotRender = d.secrets.text(w.CannotRender)
 	}
+	d.live = facts.Live
 	p := plan.ForDeploy(facts)
 	p.NeedsCluster = true
-	return p, nil
+	return d.planImages(ctx, p, facts)
 }
 
 func (d *deployment) connected() bool { return d.Connected || d.definition.Metadata.YOLO }
@@ -533,12 +539,13 @@ func (d *deployment) recover(ctx context.Context, p plan.Plan) error {
 // order is what the apply step is told. What the post-deploy hooks say is added to the result.
 func (d *deployment) order(result *Result) apply.Deployment {
 	record := d.record.Record
+	record.Own = record.Own.StillKept(d.live)
 	record.Package.Name = d.recordName()
 	record.Package.NamespaceOverride = d.resolved.Config.NamespaceOverride
 	record.Package.CLIVersion = d.cliVersion()
 	return apply.Deployment{
 		Plan: result.Plan, Definition: d.definition, Selected: names(d.selected), Record: record,
-		Config: d.resolved.Config, SkipUnchanged: d.SkipUnchanged,
+		Config: d.resolved.Config, SkipUnchanged: d.SkipUnchanged, Inherited: d.inherited(),
 		Identity: state.Identity{Repository: repository(d.pkg.Source())},
 		Event: state.PackageEvent{
 			Type: state.Deploy, Timestamp: d.Now(), Version: d.definition.Metadata.Version,
@@ -561,7 +568,7 @@ func (d *deployment) engine(p plan.Plan, r *recorder) apply.Engine {
 	if r == nil {
 		return e
 	}
-	e.Recorder = r
+	e.Recorder, e.Images = r, d.pruner()
 	e.Releases = &releases{
 		client: d.charts, plan: p, wanted: d.byRelease(), revisions: map[object.Release]int{},
 		allowDataLoss: d.AllowDataLoss, timeout: d.Common,

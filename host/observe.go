@@ -41,18 +41,23 @@ func (o *observer) release(ctx context.Context, r object.Release) (chart.History
 		return history, nil
 	}
 	after, recovery := history.AfterRecovery(o.own.Revision(r))
+	has := plan.ReleaseFacts{
+		Exists: history.Exists(), EverDeployed: after.EverDeployed(), Package: history.Package(),
+		Override:     history.Override(),
+		Uninstalling: recovery.Action == chart.RecoveryUninstall,
+	}
 	switch recovery.Action {
 	case chart.RecoveryNone:
 	case chart.RecoveryForeign:
+		has.Busy = plan.Busy{Revision: recovery.Revision, Status: recovery.Status}
 		o.facts.Warnings = append(o.facts.Warnings, fmt.Sprintf(
-			"release %s is %s at revision %d, which no operation of zarf-host recorded: it is left alone",
+			"release %s is %s at revision %d, which no operation of zarf-host recorded: recovery leaves it alone",
 			r, recovery.Status, recovery.Revision))
 	default:
 		o.facts.Recovery = append(o.facts.Recovery, plan.Recovery{
 			Release: r, Revision: recovery.Revision, Status: recovery.Status, Action: recoveryText(recovery),
 		})
 	}
-	has := plan.ReleaseFacts{Exists: history.Exists(), EverDeployed: after.EverDeployed(), Package: history.Package()}
 	for _, d := range history.ObjectsSinceDeployed() {
 		has.Objects = append(has.Objects, plan.Rendered{Ref: d.Ref, Keep: d.Keep()})
 		o.want(d.Ref)
@@ -70,7 +75,7 @@ func recoveryText(r chart.Recovery) string {
 	case chart.RecoveryUpgrade:
 		return "mark the interrupted upgrade failed and upgrade over it"
 	case chart.RecoveryUninstall:
-		return "finish uninstalling it"
+		return "finish uninstalling it, within what this plan lists"
 	default:
 		return string(r.Action)
 	}
@@ -84,6 +89,13 @@ func (o *observer) want(ref object.Ref) {
 	o.refs[ref.Key()] = ref
 	if ref.Kind == "CustomResourceDefinition" && plan.IsDataLossKind(ref) {
 		o.crds = append(o.crds, ref)
+	}
+}
+
+// kept asks for the objects that earlier operations kept.
+func (o *observer) kept() {
+	for _, k := range o.own.Kept {
+		o.want(k.Ref)
 	}
 }
 
@@ -135,6 +147,10 @@ func (o *observer) wanted(ctx context.Context, r release, settable template.Sett
 			w.Objects = append(w.Objects, plan.Rendered{Ref: d.Ref, Keep: d.Keep()})
 			o.want(d.Ref)
 			o.markers(d, settable, known)
+		}
+		for _, d := range rendered.HooksNow(wants) {
+			w.Hooks = append(w.Hooks, plan.HookObject{Ref: d.Ref, Replaces: d.ReplacesHook(), Known: history.HasHook(d.Ref)})
+			o.want(d.Ref)
 		}
 		w.KnownAfterApply = slices.Sorted(maps.Keys(known))
 		if len(known) == 0 {

@@ -27,11 +27,14 @@ func (r recovery) run(ctx context.Context) error {
 	var keep []object.Ref
 	for _, p := range r.plan.Releases {
 		keep = append(keep, slices.Concat(p.Added, p.Changed)...)
+		for _, m := range p.Moved {
+			keep = append(keep, m.Ref)
+		}
 	}
 	var errs []error
 	for _, left := range r.plan.Recovery {
 		if r.goes(left.Release) {
-			continue // its uninstall goes on when the plan prunes it, within what the plan lists
+			continue // its uninstall goes on when the plan comes to it, within what the plan lists
 		}
 		r.common.say(event.Info, "recover",
 			fmt.Sprintf("release %s was left %s by an interrupted operation: %s", left.Release, left.Status, left.Action))
@@ -43,39 +46,17 @@ func (r recovery) run(ctx context.Context) error {
 }
 
 func (r recovery) release(ctx context.Context, release object.Release, keep []object.Ref) error {
-	done, err := r.client.Recover(ctx, release, chart.RecoverOptions{
+	_, err := r.client.Recover(ctx, release, chart.RecoverOptions{
 		Recorded: r.own.Revision(release), Keep: keep, Timeout: r.common.Timeout,
 		OnRevision: func(revision int) error {
 			return r.save(ctx, func(s *state.Record) { s.Own = s.Own.SetRevision(release, revision) })
 		},
-		Uninstall: chart.UninstallOptions{
-			Timeout: r.common.Timeout,
-			// What may hold data stays, and the release that is installed next may have it again.
-			BeforeDelete: func(kept []object.Ref) error {
-				if len(kept) == 0 {
-					return nil
-				}
-				return r.save(ctx, func(s *state.Record) { s.Own = s.Own.Keep(release, kept...) })
-			},
-		},
 	})
-	if err != nil || done.Action != chart.RecoveryUninstall || r.installs(release) {
-		return err
-	}
-	if err := r.save(ctx, func(s *state.Record) { s.Own = s.Own.DropChart(release) }); err != nil {
-		return err
-	}
-	return r.save(ctx, func(s *state.Record) {
-		for _, c := range s.Package.DeployedComponents {
-			s.Package = s.Package.DropChart(c.Name, release)
-		}
-	})
+	return err
 }
 
+// goes reports whether the plan uninstalls a release, for good or to install it anew.
 func (r recovery) goes(release object.Release) bool {
-	return slices.ContainsFunc(r.plan.Prune.Releases, func(p plan.PruneRelease) bool { return p.Release == release })
-}
-
-func (r recovery) installs(release object.Release) bool {
-	return slices.ContainsFunc(r.plan.Releases, func(p plan.Release) bool { return p.Release == release })
+	return slices.ContainsFunc(r.plan.Prune.Releases, func(p plan.PruneRelease) bool { return p.Release == release }) ||
+		slices.ContainsFunc(r.plan.Releases, func(p plan.Release) bool { return p.Release == release && p.Anew })
 }

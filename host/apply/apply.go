@@ -40,7 +40,7 @@ type Releases interface {
 	// Uninstall removes a release but leaves the objects in keep alive. Before it deletes anything
 	// it calls beforeDelete with all objects that it will leave, and the newest revision, which is
 	// the one that an interruption would leave.
-	Uninstall(ctx context.Context, step plan.PruneRelease, keep []object.Ref, beforeDelete func(kept []object.Ref, revision int) error) (Uninstalled, error)
+	Uninstall(ctx context.Context, step plan.PruneRelease, keep []object.Ref, beforeDelete func(kept []object.Instance, revision int) error) (Uninstalled, error)
 	// Close writes the status of a release whose installation was cut off by a cancellation.
 	Close(ctx context.Context, release object.Release) error
 }
@@ -70,6 +70,7 @@ type Uninstalled struct {
 type Engine struct {
 	Recorder Recorder // nil when the operation needs no cluster
 	Releases Releases
+	Images   Images // nil where no image is pruned
 	Steps    Steps
 	Sink     event.Sink
 	Now      func() time.Time
@@ -83,6 +84,7 @@ type Result struct {
 	Outcome    state.EventOutcome
 	Components []ComponentResult
 	Releases   []ReleaseResult
+	Images     []ImageResult // that were to be pruned
 	Kept       []object.Ref
 	Record     state.Record // as it was written last
 }
@@ -323,16 +325,7 @@ func (r *run) uninstall(ctx context.Context, release plan.PruneRelease) error {
 	if r.gone {
 		return nil
 	}
-	keep := r.plan.KeptIn(release.Release)
-	done, err := r.Releases.Uninstall(ctx, release, keep, func(kept []object.Ref, revision int) error {
-		if len(kept) == 0 && r.record.Own.Revision(release.Release) == revision {
-			return nil
-		}
-		return r.save(ctx, func(s *state.Record) {
-			// Only a revision that is recorded may be recovered: Zarf may have made this one.
-			s.Own = s.Own.SetRevision(release.Release, revision).Keep(release.Release, kept...)
-		})
-	})
+	done, err := r.clear(ctx, release)
 	r.result.Releases = append(r.result.Releases, ReleaseResult{
 		Release: release.Release, Component: release.Component, Outcome: outcome(ctx, err), Pruned: true,
 	})
@@ -342,7 +335,6 @@ func (r *run) uninstall(ctx context.Context, release plan.PruneRelease) error {
 	if done.Gone {
 		r.say(event.Warn, "prune", release.Component, "release %s is gone already", release.Release)
 	}
-	r.result.Kept = append(r.result.Kept, done.Kept...)
 	// In this order, and each in a write of its own: what is left after the first is a chart that is
 	// gone, which a repeat finds out, and not a note about a chart that no record names.
 	if err := r.note(ctx, func(s *state.Record) { s.Own = s.Own.DropChart(release.Release) }); err != nil {
@@ -351,6 +343,22 @@ func (r *run) uninstall(ctx context.Context, release plan.PruneRelease) error {
 	return r.note(ctx, func(s *state.Record) {
 		s.Package = s.Package.DropChart(release.Component, release.Release)
 	})
+}
+
+// clear uninstalls a release, less what the plan keeps and what else is to stay.
+func (r *run) clear(ctx context.Context, release plan.PruneRelease, stays ...object.Ref) (Uninstalled, error) {
+	keep := slices.Concat(r.plan.KeptIn(release.Release), stays)
+	done, err := r.Releases.Uninstall(ctx, release, keep, func(kept []object.Instance, revision int) error {
+		if len(kept) == 0 && r.record.Own.Revision(release.Release) == revision {
+			return nil
+		}
+		return r.save(ctx, func(s *state.Record) {
+			// Only a revision that is recorded may be recovered: Zarf may have made this one.
+			s.Own = s.Own.SetRevision(release.Release, revision).Keep(release.Release, kept...)
+		})
+	})
+	r.result.Kept = append(r.result.Kept, done.Kept...)
+	return done, err
 }
 
 // gone returns the releases of a component that the plan uninstalls, in the plan's order.

@@ -22,8 +22,12 @@ type Deployment struct {
 	Record     state.Record
 	Event      state.PackageEvent
 	Config     state.DeployConfig
+	// Inherited are the references that earlier deployments pushed and the record does not list.
+	Inherited []state.PushedImage
 	// Identity tells the package from others of its name.
 	Identity state.Identity
+	// Accepted are the collisions that it goes on with.
+	Accepted []state.Acceptance
 	// SkipUnchanged leaves out releases that the plan found unchanged.
 	SkipUnchanged bool
 	// Finally runs after apply and prune and before the success is recorded; its error makes the
@@ -44,6 +48,9 @@ func (e Engine) Deploy(ctx context.Context, d Deployment) (Result, error) {
 	if err == nil {
 		err = r.prune(ctx)
 	}
+	if err == nil {
+		err = r.pruneImages(ctx)
+	}
 	if err == nil && d.Finally != nil {
 		err = d.Finally(ctx, r.result)
 	}
@@ -62,10 +69,10 @@ func (r *run) announce(ctx context.Context, d Deployment) error {
 	return r.note(ctx, d.begun)
 }
 
-// pushed are the references that the deployment may write to the registry. One whose host is the
-// registry itself may be somebody else's.
+// pushed are the references that earlier deployments wrote to the registry and that this one may
+// write. One whose host is the registry itself may be somebody else's.
 func (d Deployment) pushed() []state.PushedImage {
-	var out []state.PushedImage
+	out := slices.Clone(d.Inherited)
 	for _, img := range d.Plan.Images {
 		if img.Identity {
 			continue
@@ -82,7 +89,7 @@ func (d Deployment) pushed() []state.PushedImage {
 // begun makes of a record that of the attempt that begins.
 func (d Deployment) begun(s *state.Record) {
 	s.Own = s.Own.Push(d.pushed()...)
-	s.Own.Identity = d.Identity
+	s.Own.Identity, s.Own.Accepted = d.Identity, d.Accepted
 	s.Package.Digest = d.Event.Digest
 	s.Package.Connectivity = state.Airgap
 	if d.Plan.Package.Connected {
@@ -175,6 +182,11 @@ func (r *run) install(ctx context.Context, component spec.Component, steps []pla
 }
 
 func (r *run) release(ctx context.Context, component spec.Component, step plan.Release) error {
+	if step.Anew {
+		if err := r.finishUninstall(ctx, step); err != nil {
+			return err
+		}
+	}
 	done, err := r.Releases.Install(ctx, step, func(revision int) error {
 		return r.save(ctx, func(s *state.Record) {
 			s.Own = s.Own.SetRevision(step.Release, revision)
@@ -202,6 +214,22 @@ func (r *run) release(ctx context.Context, component spec.Component, step plan.R
 	return errors.Join(err, saved)
 }
 
+// finishUninstall ends the uninstall that an interrupted operation began, before the release is
+// installed again: what the release renders stays and is taken over by the new one.
+func (r *run) finishUninstall(ctx context.Context, step plan.Release) error {
+	var stays []object.Ref
+	for _, m := range step.Moved {
+		if m.From == step.Release {
+			stays = append(stays, m.Ref)
+		}
+	}
+	gone := plan.PruneRelease{Release: step.Release, Component: step.Component, Reason: plan.PruneInterrupted}
+	if _, err := r.clear(ctx, gone, stays...); err != nil {
+		return fmt.Errorf("finishing what an interrupted operation began: %w", err)
+	}
+	return nil
+}
+
 func refs(moves []plan.Move) []object.Ref {
 	out := make([]object.Ref, len(moves))
 	for i, m := range moves {
@@ -218,6 +246,9 @@ func (r *run) prune(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if err := r.forgetMoved(ctx, has); err != nil {
+			return err
+		}
+		if err := r.forgetForeign(ctx, has.Name); err != nil {
 			return err
 		}
 		step, planned := r.plan.Step(has.Name)

@@ -89,9 +89,13 @@ func (w *world) Install(ctx context.Context, step plan.Release, onRevision func(
 	return Installed{Revision: 7}, w.do(ctx, "install %s", step.Name)
 }
 
-func (w *world) Uninstall(ctx context.Context, step plan.PruneRelease, keep []object.Ref, beforeDelete func([]object.Ref, int) error) (Uninstalled, error) {
+func (w *world) Uninstall(ctx context.Context, step plan.PruneRelease, keep []object.Ref, beforeDelete func([]object.Instance, int) error) (Uninstalled, error) {
 	kept := slices.Concat(keep, w.kept[step.Name])
-	if err := beforeDelete(kept, 3); err != nil {
+	var instances []object.Instance
+	for _, ref := range kept {
+		instances = append(instances, object.Instance{Ref: ref, UID: "uid-" + ref.Name})
+	}
+	if err := beforeDelete(instances, 3); err != nil {
 		return Uninstalled{}, err
 	}
 	return Uninstalled{Kept: kept}, w.do(ctx, "uninstall %s", step.Name)

@@ -32,7 +32,7 @@ func Forecast(d Deployment) []state.Record {
 		r.Own = r.Own.Runs(component.Name, d.Event.Version, d.Event.Digest)
 	}
 	for _, release := range d.Plan.Prune.Releases {
-		r.Own = r.Own.Keep(release.Release, d.Plan.KeptIn(release.Release)...)
+		r.Own = r.Own.Keep(release.Release, d.Plan.KeptOf(release.Release)...)
 	}
 	end := r
 	end.Package = end.Package.Finish(state.Succeeded, at, &d.Config)

@@ -66,6 +66,9 @@ func (r *run) removals(ctx context.Context, m Removal) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
+		if err := r.forgetForeign(ctx, step.Name); err != nil {
+			return err
+		}
 		component := m.definition(r.record, step.Name)
 		has, _ := r.record.Package.Component(step.Name)
 		if err := r.tearDown(ctx, component, !keepsSome(m.Plan, has), gone(m.Plan, step.Name)); err != nil {

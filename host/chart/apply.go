@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/release"
@@ -198,6 +199,8 @@ func (a *applying) rules() rules {
 		takeOwnership: a.w.TakeOwnership,
 		allowDataLoss: a.o.AllowDataLoss,
 		earlier:       a.earlier,
+		hooks:         a.history.hooks(),
+		hookDataLoss:  a.o.AllowDataLoss,
 	}
 }
 
@@ -367,8 +370,11 @@ func (a *applying) returnAdopted(ctx context.Context, failed *operation) {
 		ref := refOf(x.info)
 		patch, err := ownershipPatch(x.uid, x.labels, x.annotations)
 		if err == nil {
-			_, err = a.c.resource(x.info.Mapping, x.info.Namespace).
-				Patch(ctx, x.info.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+			err = retry(ctx, time.Time{}, func() error {
+				_, err := a.c.resource(x.info.Mapping, x.info.Namespace).
+					Patch(ctx, x.info.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+				return err
+			})
 		}
 		if err != nil {
 			a.c.emit(event.Warn, a.w.Release, "%s could not be given back to its former owner: %v", ref, err)

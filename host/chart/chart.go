@@ -78,16 +78,18 @@ type Client struct {
 	caps *chartutil.Capabilities
 	// scopes remembers, for kinds whose CRD was rendered or applied here, whether they have
 	// namespaces: their objects are rendered, and perhaps applied, before discovery knows them.
-	scopes map[schema.GroupKind]meta.RESTScopeName
+	scopes  map[schema.GroupKind]meta.RESTScopeName
+	plurals map[schema.GroupKind]string // and what the API server will call them
 }
 
 // New returns a Client. It makes no request.
 func New(o Options) (*Client, error) {
 	c := &Client{
-		second: o.SecondConfig,
-		waiter: o.Waiter,
-		sink:   o.Sink,
-		scopes: map[schema.GroupKind]meta.RESTScopeName{},
+		second:  o.SecondConfig,
+		waiter:  o.Waiter,
+		sink:    o.Sink,
+		scopes:  map[schema.GroupKind]meta.RESTScopeName{},
+		plurals: map[schema.GroupKind]string{},
 	}
 	if c.sink == nil {
 		c.sink = event.Discard

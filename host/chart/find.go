@@ -52,23 +52,11 @@ func (c *Client) Find(ctx context.Context, pkg, override string) (found []Histor
 			unreadable = append(unreadable, at.String())
 			continue
 		}
-		if h.Package() == pkg && overrideOf(h) == override {
+		if h.Package() == pkg && h.Override() == override {
 			found = append(found, h)
 		}
 	}
 	return found, unreadable, nil
-}
-
-// overrideOf returns the namespace override that the objects of a release are labelled with.
-func overrideOf(h History) string {
-	for _, r := range slices.Backward(h.Revisions) {
-		for _, d := range r.Objects {
-			if override := d.Labels[labelOverride]; override != "" {
-				return override
-			}
-		}
-	}
-	return ""
 }
 
 // ManifestOf returns what the name of a generated chart tells of the manifest that it was made of,

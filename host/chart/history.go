@@ -29,6 +29,10 @@ type Revision struct {
 	ChartVersion string
 	Objects      []Document // of the stored manifest, without hooks
 	Package      string     // the value of zarf.dev/package on its objects, or empty
+	Override     string     // the value of zarf.dev/namespace-override on the same, or empty
+
+	hooks     []object.Ref // of the stored hooks
+	uninstall []object.Ref // of those that an uninstall runs
 
 	// content is the digest of chart and values, of a deployed revision only.
 	content string
@@ -75,6 +79,16 @@ func (h History) Package() string {
 	for _, r := range slices.Backward(h.Revisions) {
 		if r.Package != "" {
 			return r.Package
+		}
+	}
+	return ""
+}
+
+// Override returns the namespace that the package of Package was moved to, or empty.
+func (h History) Override() string {
+	for _, r := range slices.Backward(h.Revisions) {
+		if r.Package != "" {
+			return r.Override
 		}
 	}
 	return ""
@@ -165,9 +179,15 @@ func revision(rel *release.Release, namespace string, scope scoper) (Revision, e
 		return rev, err
 	}
 	rev.Objects = docs
+	if rev.hooks, err = hookRefs(rel, namespace, scope); err != nil {
+		return rev, err
+	}
+	if rev.uninstall, err = uninstallHooks(rel, namespace, scope); err != nil {
+		return rev, err
+	}
 	for i := range docs {
 		if rev.Package == "" {
-			rev.Package = docs[i].Labels[labelPackage]
+			rev.Package, rev.Override = docs[i].Labels[labelPackage], docs[i].Labels[labelOverride]
 		}
 		if rel.Info.Status != release.StatusDeployed {
 			docs[i].Body = nil

@@ -121,7 +121,8 @@ func (c *Client) sawCRD(crd *unstructured.Unstructured) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.scopes[schema.GroupKind{Group: group, Kind: kind}] = name
+	gk := schema.GroupKind{Group: group, Kind: kind}
+	c.scopes[gk], c.plurals[gk] = name, pluralOf(crd)
 }
 
 // capabilities returns what the server offers, asked once and again after an API was added.

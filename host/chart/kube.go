@@ -36,6 +36,9 @@ type rules struct {
 	// live may come from any of them, while Helm compares two revisions only. What the target lacks
 	// of them goes.
 	earlier []*unstructured.Unstructured
+	hooks   map[object.Key]bool // the hooks of stored revisions
+	// hookDataLoss lets a hook take the place of a namespace or volume.
+	hookDataLoss bool
 }
 
 // kubeClient is Helm's way to the cluster in one operation on one release.

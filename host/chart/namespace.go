@@ -44,17 +44,23 @@ func (c *Client) ensureNamespace(ctx context.Context, w Wanted, want *unstructur
 		live, err = client.Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
+	unseen := apierrors.IsForbidden(err) // whether it is there, only an attempt to create it tells
 	switch {
-	case apierrors.IsNotFound(err):
+	case unseen, apierrors.IsNotFound(err):
 		err = retry(ctx, deadline, func() error {
 			_, err := client.Create(ctx, want, metav1.CreateOptions{FieldManager: fieldManager})
 			return err
 		})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
+		switch {
+		case err == nil:
+			c.emit(event.Info, w.Release, "created namespace %q", name)
+			return nil
+		case unseen && apierrors.IsForbidden(err): // who may do neither was given a namespace that is there
+		case !apierrors.IsAlreadyExists(err):
 			return fmt.Errorf("creating namespace %q: %w", name, err)
 		}
-		if err == nil {
-			c.emit(event.Info, w.Release, "created namespace %q", name)
+		if w.TakeOwnership {
+			return c.adoptNamespace(ctx, w, want, deadline)
 		}
 		return nil
 	case err != nil:

@@ -174,17 +174,7 @@ func (c *Client) read(ctx context.Context, g objectGroup, much extent, found fun
 	from := c.reader(g, much)
 	kind := g.mapping.GroupVersionKind.Kind
 	if len(g.names) == 1 {
-		for name, key := range g.names {
-			obj, err := from.get(ctx, name)
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("reading %s: %w", object.Ref{Kind: kind, Namespace: key.Namespace, Name: name}, err)
-			}
-			found(name, obj)
-		}
-		return nil
+		return readEach(ctx, g, from, found)
 	}
 	err := pages(ctx, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		o.LabelSelector = much.selector
@@ -202,8 +192,27 @@ func (c *Client) read(ctx context.Context, g objectGroup, much extent, found fun
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
+	if apierrors.IsForbidden(err) {
+		return readEach(ctx, g, from, found) // who may not list may still be allowed to read
+	}
 	if err != nil {
 		return fmt.Errorf("listing objects of kind %s in namespace %q: %w", kind, g.namespace, err)
+	}
+	return nil
+}
+
+// readEach reads the objects of a group one by one.
+func readEach(ctx context.Context, g objectGroup, from reader, found func(string, *unstructured.Unstructured)) error {
+	for name, key := range g.names {
+		obj, err := from.get(ctx, name)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			ref := object.Ref{Kind: g.mapping.GroupVersionKind.Kind, Namespace: key.Namespace, Name: name}
+			return fmt.Errorf("reading %s: %w", ref, err)
+		}
+		found(name, obj)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ const (
 	RecoveryReinstall RecoveryAction = "reinstall" // marked failed; the next Apply installs anew
 	RecoveryRollback  RecoveryAction = "rollback"  // rolled back to the deployed revision
 	RecoveryUpgrade   RecoveryAction = "upgrade"   // marked failed; the next Apply upgrades over it
-	RecoveryUninstall RecoveryAction = "uninstall" // its uninstall is finished
+	RecoveryUninstall RecoveryAction = "uninstall" // Uninstall finishes it, within what a plan lists
 	RecoveryForeign   RecoveryAction = "foreign"   // interrupted, but not by us: left alone
 )
 
@@ -44,8 +44,6 @@ type RecoverOptions struct {
 	// Keep are objects that a rollback must leave alone: all that the package is about to render,
 	// in whatever release. The interrupted upgrade may have taken them over.
 	Keep []object.Ref
-	// Uninstall says how an interrupted uninstall is finished.
-	Uninstall UninstallOptions
 	// OnRevision is called with the number of a revision before it is created.
 	OnRevision func(revision int) error
 	Timeout    time.Duration
@@ -102,7 +100,8 @@ func (h History) AfterRecovery(recorded int) (History, Recovery) {
 const interruptedBefore = "an earlier run ended in the middle"
 
 // Recover puts right what an interrupted run left of a release. Call it only while nobody else can
-// be working on the release. Nothing is ever uninstalled but what was being uninstalled.
+// be working on the release. Nothing is ever uninstalled: a release that was being uninstalled is
+// left for Uninstall, since what goes with it has to be asked about.
 func (c *Client) Recover(ctx context.Context, r object.Release, o RecoverOptions) (Recovery, error) {
 	if err := c.canWrite(); err != nil {
 		return Recovery{}, err
@@ -116,7 +115,7 @@ func (c *Client) Recover(ctx context.Context, r object.Release, o RecoverOptions
 		return Recovery{}, fmt.Errorf("recovering release %q: %w", r, err)
 	}
 	_, what := h.AfterRecovery(o.Recorded)
-	if o.DryRun || what.Action == RecoveryNone {
+	if o.DryRun || what.Action == RecoveryNone || what.Action == RecoveryUninstall {
 		return what, nil
 	}
 	if what.Action == RecoveryForeign {
@@ -124,11 +123,6 @@ func (c *Client) Recover(ctx context.Context, r object.Release, o RecoverOptions
 		return what, nil
 	}
 	c.emit(event.Info, r, "recovering revision %d, which an interrupted run left %s: %s", what.Revision, what.Status, what.Action)
-	if what.Action == RecoveryUninstall {
-		done, err := c.Uninstall(ctx, r, o.Uninstall)
-		what.Kept = done.Kept
-		return what, err
-	}
 	// First of all: whatever becomes of the rest, the release can be upgraded from now on.
 	pending := stored[len(stored)-1]
 	pending.SetStatus(release.StatusFailed, markInterrupted(pending.Info.Status, interruptedBefore))
@@ -187,7 +181,7 @@ func (c *Client) rollBack(ctx context.Context, r rollback) error {
 	if err != nil {
 		return err
 	}
-	op, err := c.operate(ctx, r.release, rules{keep: keySet(r.keep), leaveForeign: true, earlier: earlier}, r.timeout)
+	op, err := c.operate(ctx, r.release, rules{keep: keySet(r.keep), leaveForeign: true, earlier: earlier, hooks: h.hooks()}, r.timeout)
 	if err != nil {
 		return err
 	}

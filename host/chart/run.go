@@ -169,7 +169,8 @@ func (c *Client) CloseRelease(ctx context.Context, r object.Release, revision in
 		return nil
 	}
 	rel.SetStatus(release.StatusFailed, markInterrupted(rel.Info.Status, why))
-	if err := driver.NewSecrets(clients.CoreV1().Secrets(r.Namespace)).Update(key, rel); err != nil {
+	releases := driver.NewSecrets(clients.CoreV1().Secrets(r.Namespace))
+	if err := retry(ctx, time.Time{}, func() error { return releases.Update(key, rel) }); err != nil {
 		return fmt.Errorf("marking revision %d of release %q failed: %w", revision, r, err)
 	}
 	return nil

@@ -31,7 +31,7 @@ type UninstallOptions struct {
 	Timeout       time.Duration
 	// BeforeDelete is called with all objects that will be kept, before anything is written. Its
 	// error ends the operation.
-	BeforeDelete func(kept []object.Ref) error
+	BeforeDelete func(kept []object.Instance) error
 }
 
 // UninstallResult is what an Uninstall did, as far as it came, also beside an error.
@@ -88,14 +88,16 @@ func (u *uninstalling) run(ctx context.Context) error {
 			return fmt.Errorf("recording what is kept of it: %w", err)
 		}
 	}
-	if err := u.mark(ctx, stored, h, kept); err != nil {
+	keep := instanceRefs(kept)
+	if err := u.mark(ctx, stored, h, keep); err != nil {
 		return err
 	}
 	timeout := Wanted{Timeout: u.o.Timeout}.timeout()
 	op, err := u.c.operate(ctx, u.release, rules{
-		keep:          keySet(kept),
+		keep:          keySet(keep),
 		keepOther:     u.o.KeepOther,
 		allowDataLoss: u.o.AllowDataLoss,
+		hooks:         h.hooks(),
 	}, timeout)
 	if err != nil {
 		return err
@@ -105,7 +107,7 @@ func (u *uninstalling) run(ctx context.Context) error {
 		if err := op.kube.failure(); err != nil {
 			return err
 		}
-		return u.letGo(ctx, union(kept, op.kube.kept()))
+		return u.letGo(ctx, union(keep, op.kube.kept()))
 	}
 	helm := action.NewUninstall(op.config)
 	helm.Wait = true
@@ -117,20 +119,20 @@ func (u *uninstalling) run(ctx context.Context) error {
 	})
 	op.kube.note(func(j *journal) {
 		u.result.Deleted, u.result.Foreign, u.result.FailedDeletes = j.deleted, j.foreign, j.failed
-		u.result.Kept = union(kept, j.kept)
+		u.result.Kept = union(keep, j.kept)
 	})
 	return err
 }
 
 // decide returns what lives of the release and must be kept.
-func (u *uninstalling) decide(ctx context.Context, h History) ([]object.Ref, error) {
+func (u *uninstalling) decide(ctx context.Context, h History) ([]object.Instance, error) {
 	docs := h.ObjectsSinceDeployed()
 	live, err := u.c.Observe(ctx, refs(docs))
 	if err != nil {
 		return nil, err
 	}
 	keep := keySet(u.o.Keep)
-	var kept []object.Ref
+	var kept []object.Instance
 	for _, d := range docs {
 		has, ok := live[d.Key()]
 		if !ok {
@@ -144,10 +146,19 @@ func (u *uninstalling) decide(ctx context.Context, h History) ([]object.Ref, err
 		case keep[d.Key()], d.Keep(), keepPolicy(has.Annotations),
 			!u.o.AllowDataLoss && (dataLossKind(gk) || isCRD(gk) && has.HoldsData),
 			u.o.KeepOther != nil && u.o.KeepOther(has):
-			kept = append(kept, d.Ref)
+			kept = append(kept, object.Instance{Ref: d.Ref, UID: has.UID})
 		}
 	}
-	return sortedRefs(kept), nil
+	slices.SortFunc(kept, func(a, b object.Instance) int { return a.Compare(b.Ref) })
+	return kept, nil
+}
+
+func instanceRefs(objects []object.Instance) []object.Ref {
+	out := make([]object.Ref, len(objects))
+	for i, o := range objects {
+		out[i] = o.Ref
+	}
+	return out
 }
 
 // mark makes the newest revision's stored manifest, by which Helm decides, hold all objects that may

@@ -32,10 +32,10 @@ func TestUninstallKeeps(t *testing.T) {
 	result, err := f.Uninstall(t.Context(), w.Release, UninstallOptions{
 		Keep:      []object.Ref{f.ref("asked")},
 		KeepOther: func(l object.Live) bool { return l.Name == "other" },
-		BeforeDelete: func(kept []object.Ref) error {
+		BeforeDelete: func(kept []object.Instance) error {
 			before = true
 			f.wantLive("a")
-			if !cmp.Equal(kept, want) {
+			if !cmp.Equal(instanceRefs(kept), want) || kept[0].UID == "" {
 				t.Errorf("recorded %v", kept)
 			}
 			return nil
@@ -71,7 +71,7 @@ func TestUninstallStopsBeforeAnythingIsWritten(t *testing.T) {
 	f.apply(f.wanted("r", configMap("a")), ApplyOptions{})
 	refused := errors.New("the record cannot be written")
 	_, err := f.Uninstall(t.Context(), object.Release{Namespace: f.ns, Name: "r"}, UninstallOptions{
-		BeforeDelete: func([]object.Ref) error { return refused },
+		BeforeDelete: func([]object.Instance) error { return refused },
 	})
 	if !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
@@ -196,6 +196,10 @@ func TestCancelledUninstallContinues(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := f.Recover(t.Context(), w.Release, RecoverOptions{Recorded: 1}); err != nil {
+		t.Fatal(err)
+	}
+	f.wantStatuses("r", "1 uninstalling") // what goes with it is not for a recovery to decide
+	if _, err := f.Uninstall(t.Context(), w.Release, UninstallOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	f.wantStatuses("r", "")

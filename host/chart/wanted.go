@@ -95,6 +95,15 @@ func ManifestReleaseName(pkg, component, manifest string) string {
 	return "zarf-" + hex.EncodeToString(sum[:])
 }
 
+// ManifestRelease returns the release that manifests are installed as.
+func ManifestRelease(pkg, component string, m spec.Manifest) object.Release {
+	namespace := m.Namespace
+	if namespace == "" {
+		namespace = defaultManifestNamespace
+	}
+	return object.Release{Namespace: namespace, Name: ManifestReleaseName(pkg, component, m.Name)}
+}
+
 func generatedName(pkg, component, manifest string) string {
 	return "raw-" + pkg + "-" + component + "-" + manifest
 }
@@ -103,10 +112,6 @@ func generatedName(pkg, component, manifest string) string {
 // files in order, start is when the deployment began. The caller fills in what the definition does
 // not say (Fill, Timeout, TakeOwnership, …).
 func FromManifest(pkg, component string, m spec.Manifest, docs [][]byte, start time.Time) Wanted {
-	namespace := m.Namespace
-	if namespace == "" {
-		namespace = defaultManifestNamespace
-	}
 	g := &Generated{
 		Name:    generatedName(pkg, component, m.Name),
 		Version: "0.1." + strconv.FormatInt(start.Unix(), 10),
@@ -115,7 +120,7 @@ func FromManifest(pkg, component string, m spec.Manifest, docs [][]byte, start t
 		g.Files = append(g.Files, GeneratedFile{Name: fmt.Sprintf("%s-%d.yaml", m.Name, i), Data: data})
 	}
 	return Wanted{
-		Release:         object.Release{Namespace: namespace, Name: ManifestReleaseName(pkg, component, m.Name)},
+		Release:         ManifestRelease(pkg, component, m),
 		Generated:       g,
 		Package:         pkg,
 		NoWait:          m.NoWait,

@@ -187,7 +187,7 @@ func (k *kubeClient) createHook(info *resource.Info) error {
 	if err != nil {
 		return fmt.Errorf("reading hook %s: %w", refOf(info), err)
 	}
-	if _, err := k.create(info, obj, true); err != nil {
+	if _, err := k.create(info, ownHook(obj, k.release), true); err != nil {
 		return fmt.Errorf("running hook %s: %w", refOf(info), err)
 	}
 	return nil
@@ -279,16 +279,6 @@ func (k *kubeClient) removeFor(info *resource.Info) (bool, error) {
 		return false, fmt.Errorf("deleting hook %s: %w", refOf(info), err)
 	}
 	return true, nil
-}
-
-// mayDeleteHook reports whether a live object that has a hook's name may go as a hook does: not one
-// that another release owns, and no namespace or volume, whose data no hook can bring back.
-func (k *kubeClient) mayDeleteHook(info *resource.Info, live *unstructured.Unstructured) bool {
-	if dataLossKind(info.Mapping.GroupVersionKind.GroupKind()) {
-		return false
-	}
-	of := owner(live.GetLabels(), live.GetAnnotations())
-	return of == (object.Release{}) || of == k.release
 }
 
 // remove deletes an object of the release, if it is the release's still and nothing keeps it, and

@@ -63,6 +63,15 @@ func (r Release) Compare(o Release) int {
 	return cmp.Or(cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name))
 }
 
+// Instance is one life of an object: another object of the same name has another UID.
+type Instance struct {
+	Ref
+	UID string `json:"uid,omitempty"`
+}
+
+// Instance returns which life of the object this is.
+func (l Live) Instance() Instance { return Instance{Ref: l.Ref, UID: l.UID} }
+
 // Live is what the cluster says of an object: never its body, so that no secret can leak from it.
 type Live struct {
 	Ref

@@ -14,12 +14,16 @@ import (
 func ForDeploy(f Facts) Plan {
 	d := deployment{Facts: f, p: begin(Deploy, f)}
 	d.indexWanted()
+	d.namesake()
 	d.wantedReleases()
 	d.components()
 	d.dropped()
 	d.orphans()
+	d.hooks()
+	d.interrupted()
 	d.refusals()
 	d.p.SameAsDeployed = d.sameAsDeployed()
+	d.p.Blocked = append(d.p.Blocked, busy(d.p, f.Releases)...)
 	return finish(d.p)
 }
 
@@ -52,6 +56,8 @@ func (d *deployment) wantedReleases() {
 			KnownAfterApply: w.KnownAfterApply, CannotRender: w.CannotRender,
 		}
 		switch {
+		case has.Uninstalling:
+			r.Anew = true
 		case w.Unchanged:
 			r.Action = ReleaseUnchanged
 		case has.Exists && has.EverDeployed:
@@ -62,63 +68,36 @@ func (d *deployment) wantedReleases() {
 		for _, o := range w.Objects {
 			live, ok := d.Live[o.Key()]
 			switch {
-			case !ok:
+			case !ok, has.Uninstalling && live.Terminating:
 				r.Added = append(r.Added, o.Ref)
+			case has.Uninstalling && live.Owner == w.Release:
+				r.Moved = append(r.Moved, Move{Ref: o.Ref, UID: live.UID, From: w.Release})
 			case live.Owner == w.Release || d.TakeOwnership:
 				r.Changed = append(r.Changed, o.Ref)
 			case d.canMove(live):
 				r.Moved = append(r.Moved, Move{Ref: o.Ref, UID: live.UID, From: live.Owner})
 			default:
+				// Whoever lets the collision pass lets the object change its owner.
+				r.Moved = append(r.Moved, Move{Ref: o.Ref, UID: live.UID, From: live.Owner})
 				d.objectCollision(w, live)
 			}
 		}
 		d.releases[w.Release] = len(d.p.Releases)
 		d.p.Releases = append(d.p.Releases, r)
-		if d.foreign(w.Release, has) {
-			d.deny("release-name", fmt.Sprintf("release %s exists and belongs to %s", w.Release, owner(has)),
-				"deploy into another namespace, or remove that release first")
+		if has.Exists && !d.Owns(w.Release) {
+			d.releaseCollision(w, has)
 		}
 	}
 }
 
-// foreign reports whether a release exists and is neither recorded for this package nor made by it.
-func (d *deployment) foreign(r object.Release, has ReleaseFacts) bool {
-	return has.Exists && !d.recorded(r) && has.Package != d.Package.Name
-}
-
-func owner(has ReleaseFacts) string {
-	if has.Package == "" {
-		return "nobody known"
-	}
-	return fmt.Sprintf("package %q", has.Package)
-}
-
 // canMove reports whether a live object may change its owner: it belongs to a release that this
-// package recorded, or an earlier prune of this package kept it.
+// package has and that does not go on with it, or an earlier prune of this package kept it.
 func (d *deployment) canMove(live object.Live) bool {
 	if live.Owner == (object.Release{}) {
-		return d.Own.Keeps(live.Ref)
+		return d.Own.Keeps(live.Instance())
 	}
-	return d.recorded(live.Owner)
-}
-
-func (d *deployment) recorded(r object.Release) bool {
-	if d.Record == nil {
-		return false
-	}
-	return slices.ContainsFunc(d.Record.DeployedComponents, func(c state.Component) bool {
-		_, ok := c.Chart(r)
-		return ok
-	})
-}
-
-func (d *deployment) objectCollision(w Wanted, live object.Live) {
-	by := "nothing that Helm manages"
-	if live.Owner != (object.Release{}) {
-		by = "release " + live.Owner.String()
-	}
-	d.deny("object", fmt.Sprintf("%s, which release %s renders, exists and belongs to %s", live.Ref, w.Release, by),
-		"deploy with --take-ownership, or remove the object first")
+	_, stays := d.staysWith(live.Owner)
+	return d.names(live.Owner) && d.Owns(live.Owner) && !stays
 }
 
 func (d *deployment) components() {
@@ -198,7 +177,11 @@ func (d *deployment) dropped() {
 		if w.CannotRender != "" || !has.Exists {
 			continue
 		}
-		d.goes(w.Release, w.Component, has, PruneDropped)
+		reason := PruneDropped
+		if has.Uninstalling {
+			reason = PruneInterrupted
+		}
+		d.goes(w.Release, w.Component, has, reason)
 		if len(w.Objects) == 0 && len(has.Objects) > 0 {
 			d.deny("empty-render", fmt.Sprintf("release %s renders no object any more, but has %d", w.Release, len(has.Objects)),
 				"a chart that renders to nothing is never a reason to delete: look at its values, or drop the chart from the package")
@@ -213,7 +196,7 @@ func (d *deployment) goes(r object.Release, component string, has ReleaseFacts, 
 		if !ok {
 			continue // it is gone already
 		}
-		if _, wanted := d.rendered[o.Key()]; wanted {
+		if _, wanted := d.rendered[o.Key()]; wanted && !(reason == PruneInterrupted && live.Terminating) {
 			continue // it stays, or changes owner
 		}
 		addObject(&d.p.Prune, d.Facts, o, live, r, component, reason)
@@ -223,7 +206,7 @@ func (d *deployment) goes(r object.Release, component string, has ReleaseFacts, 
 // addObject adds one live object of a release that goes, or the reason why it is kept.
 func addObject(p *Prune, f Facts, o Rendered, live object.Live, r object.Release, component string, reason PruneReason) {
 	keep := func(by, why string) {
-		p.Kept = append(p.Kept, Kept{Object: &o.Ref, In: r.String(), By: by, Reason: why})
+		p.Kept = append(p.Kept, Kept{Object: &o.Ref, UID: live.UID, In: r.String(), By: by, Reason: why})
 	}
 	key := o.Key()
 	loss := IsDataLossKind(o.Ref) && (o.Kind != "CustomResourceDefinition" || len(f.Lost[key]) > 0)
@@ -296,6 +279,13 @@ func (d *deployment) orphans() {
 			if d.wants(chart.Release()) {
 				continue // installed again, here or by another component
 			}
+			if to, ok := d.Unselected[chart.Release()]; ok && to != has.Name {
+				d.movedAway(chart.Release(), to)
+				continue
+			}
+			if d.othersOrphan(chart.Release(), has.Name, prune) {
+				continue
+			}
 			if !prune {
 				d.warn("release %s of component %q is not in the package any more: --prune=%s uninstalls it",
 					chart.Release(), has.Name, ScopeClusterResources)
@@ -340,12 +330,6 @@ func (d *deployment) refusals() {
 	}
 	if d.Record == nil || !d.Scopes.Has(ScopeClusterResources) {
 		return
-	}
-	recorded := d.Record.DeployedComponents
-	if len(recorded) > 0 && !slices.ContainsFunc(recorded, func(c state.Component) bool { return d.defines(c.Name) }) {
-		d.deny("no-component-in-common",
-			fmt.Sprintf("no component of this package is among those deployed as %q, so a prune would remove all of them", d.Package.Name),
-			"check that this is the same package; deploy without --prune, or remove the deployed one first")
 	}
 	prunes := slices.ContainsFunc(d.p.Components, func(c Component) bool { return c.Action == ComponentPrune })
 	old := d.Record.Data

@@ -14,7 +14,8 @@ type Facts struct {
 	Selected   []string     // the components that the operation touches
 	Record     *state.Package
 	Own        state.Own
-	Wanted     []Wanted // the releases of the selected components, in the order of their installation
+	Wanted     []Wanted                  // the releases of the selected components, in the order of their installation
+	Unselected map[object.Release]string // the releases of the other components of the definition, and whose they are
 	Releases   map[object.Release]ReleaseFacts
 	Live       map[object.Key]object.Live
 	// Lost are the custom resources in the cluster by the CustomResourceDefinition that they go with.
@@ -23,9 +24,15 @@ type Facts struct {
 	// Images are those of the selected components, with what is to be done about each.
 	Images []Image
 
+	// Access is nil where no cluster is asked.
+	Access *Access
+
 	Scopes        Scopes
 	AllowDataLoss bool
 	TakeOwnership bool
+	Accept        []CollisionKind // collisions that do not stop the operation
+	Identity      state.Identity  // what tells the package from others of its name
+	TwinsKnown    bool            // the records of the same package in other namespaces were read
 	ConfigDigest  string
 	Config        ConfigChanges
 	Recovery      []Recovery
@@ -39,8 +46,11 @@ type Wanted struct {
 	Chart           string
 	Version         string
 	Objects         []Rendered
-	Namespaces      []string // namespaces that would be created
-	Unchanged       bool     // equal to the deployed release, whose objects live and are equal
+	Hooks           []HookObject
+	CRDs            []object.Ref // of the chart's crds folder
+	Secrets         []string     // the names of those that are written into each of the namespaces
+	Namespaces      []string     // namespaces that would be created
+	Unchanged       bool         // equal to the deployed release, whose objects live and are equal
 	KnownAfterApply []string
 	CannotRender    string
 }
@@ -52,13 +62,43 @@ type Rendered struct {
 	Keep bool
 }
 
+// Busy is a revision with a status that only an operation under way has, and that no operation of ours
+// recorded.
+type Busy struct {
+	Revision int
+	Status   string // Helm's word
+}
+
+// uninstalling is Helm's status of a release whose uninstall has begun.
+const uninstalling = "uninstalling"
+
+// HookObject is an object that a chart creates for a hook. Helm keeps hooks out of the release: it
+// deletes them by their own policies.
+type HookObject struct {
+	object.Ref
+	// Replaces is true where the policy deletes the object before the hook is created.
+	Replaces bool
+	// Known is true where a stored revision of the release has this hook: what lives is the release's.
+	Known bool
+}
+
 // ReleaseFacts are what Helm has stored of a release, read as recovery will leave it.
 type ReleaseFacts struct {
 	Exists       bool
 	EverDeployed bool   // some revision is or was deployed
+	Uninstalling bool   // an interrupted operation of ours began to uninstall it
+	Busy         Busy   // set where somebody else seems to be at work on it
 	Package      string // the value of zarf.dev/package on its objects, or empty
+	Override     string // the value of zarf.dev/namespace-override on them, or empty
+	// Claims are the other records that name the release, as a person reads them: those of the same
+	// package in another namespace, and of a release without labels all of them, as far as they may
+	// be read.
+	Claims []string
 	// Objects are the objects of all revisions since the last deployed one, that one included.
 	Objects []Rendered
+	// UninstallHooks are the objects that an uninstall creates for hooks.
+	UninstallHooks []object.Ref
+	Revisions      int // how many are stored
 }
 
 // resourcePolicy is the annotation with which an object's author keeps it from being deleted.

@@ -9,12 +9,13 @@ import (
 	"github.com/zarf-host/zarf-host/host/object"
 )
 
-// Keep asks that something which a plan prunes stays. Exactly one of Object, Release and Component
-// is set.
+// Keep asks that something which a plan prunes stays. Exactly one of Object, Release, Component and
+// Image is set.
 type Keep struct {
 	Object    *object.Ref
 	Release   *object.Release
 	Component string
+	Image     string // a reference as the plan has it
 	By        string // who asks, such as `plugin "guard"`
 	Reason    string
 }
@@ -27,6 +28,7 @@ func (p Plan) WithKept(keeps ...Keep) (Plan, bool, error) {
 	p.Components = slices.Clone(p.Components)
 	p.Prune.Releases = slices.Clone(p.Prune.Releases)
 	p.Prune.Objects = slices.Clone(p.Prune.Objects)
+	p.Prune.Images = slices.Clone(p.Prune.Images)
 	p.Prune.Kept = slices.Clone(p.Prune.Kept)
 	for _, k := range keeps {
 		var found bool
@@ -37,6 +39,8 @@ func (p Plan) WithKept(keeps ...Keep) (Plan, bool, error) {
 			found = p.keepRelease(*k.Release, k)
 		case k.Component != "":
 			found = p.keepComponent(k)
+		case k.Image != "":
+			found = p.keepImage(k)
 		}
 		if !found {
 			return Plan{}, false, fmt.Errorf("%s keeps %s, which the plan does not prune", k.By, k.subject())
@@ -52,6 +56,8 @@ func (k Keep) subject() string {
 		return k.Object.String()
 	case k.Release != nil:
 		return "release " + k.Release.String()
+	case k.Image != "":
+		return fmt.Sprintf("image %q", k.Image)
 	default:
 		return fmt.Sprintf("component %q", k.Component)
 	}
@@ -66,7 +72,10 @@ func (p *Plan) keepObject(k Keep) bool {
 	}
 	o := p.Prune.Objects[i]
 	p.Prune.Objects = slices.Delete(p.Prune.Objects, i, i+1)
-	p.Prune.Kept = append(p.Prune.Kept, Kept{Object: &o.Ref, In: o.Release, By: k.By, Reason: k.Reason})
+	p.Prune.Kept = append(p.Prune.Kept, Kept{Object: &o.Ref, UID: o.UID, In: o.Release, By: k.By, Reason: k.Reason})
+	if runsImages(o.Ref) {
+		p.keepImagesOf(o.Component)
+	}
 	return true
 }
 
@@ -77,10 +86,12 @@ func (p *Plan) keepRelease(r object.Release, k Keep) bool {
 	if i < 0 {
 		return slices.ContainsFunc(p.Prune.Kept, func(has Kept) bool { return has.Release != nil && *has.Release == r })
 	}
+	component := p.Prune.Releases[i].Component
 	p.Prune.Releases = slices.Delete(p.Prune.Releases, i, i+1)
 	p.Prune.Objects = slices.DeleteFunc(p.Prune.Objects, func(o Object) bool { return o.Release == r.String() })
 	p.Prune.Kept = slices.DeleteFunc(p.Prune.Kept, func(has Kept) bool { return has.Object != nil && has.In == r.String() })
 	p.Prune.Kept = append(p.Prune.Kept, Kept{Release: &r, By: k.By, Reason: k.Reason})
+	p.keepImagesOf(component)
 	return true
 }
 
@@ -106,7 +117,30 @@ func (p *Plan) keepComponent(k Keep) bool {
 		}
 	}
 	p.Prune.Kept = append(p.Prune.Kept, Kept{Component: k.Component, By: k.By, Reason: k.Reason})
+	p.keepImagesOf(k.Component)
 	return true
+}
+
+func (p *Plan) keepImage(k Keep) bool {
+	i := slices.IndexFunc(p.Prune.Images, func(i PruneImage) bool { return i.Reference == k.Image })
+	if i < 0 {
+		return slices.ContainsFunc(p.Prune.Kept, func(has Kept) bool { return has.Image == k.Image })
+	}
+	p.Prune.Images = slices.Delete(p.Prune.Images, i, i+1)
+	p.Prune.Kept = append(p.Prune.Kept, Kept{Image: k.Image, By: k.By, Reason: k.Reason})
+	return true
+}
+
+// keepImagesOf keeps the images that a component had, since something of it stays, and with them
+// those that no recorded component has: an earlier version of it may have.
+func (p *Plan) keepImagesOf(component string) {
+	p.Prune.Images = slices.DeleteFunc(p.Prune.Images, func(i PruneImage) bool {
+		if len(i.Components) > 0 && !slices.Contains(i.Components, component) {
+			return false
+		}
+		p.Prune.Kept = append(p.Prune.Kept, Kept{Image: i.Reference, By: byComponent, Reason: fmt.Sprintf("component %q, of which something is kept, may run it", component)})
+		return true
+	})
 }
 
 // KeepsRelease reports whether a release that would have gone stays.
@@ -127,11 +161,11 @@ func (p Plan) KeptIn(r object.Release) []object.Ref {
 
 // KeptOf returns the objects of KeptIn that are the release's own to lose: those that another owner
 // has by now are nobody's to remember.
-func (p Plan) KeptOf(r object.Release) []object.Ref {
-	var out []object.Ref
+func (p Plan) KeptOf(r object.Release) []object.Instance {
+	var out []object.Instance
 	for _, k := range p.Prune.Kept {
 		if k.Object != nil && k.In == r.String() && k.By != byOwner {
-			out = append(out, *k.Object)
+			out = append(out, object.Instance{Ref: *k.Object, UID: k.UID})
 		}
 	}
 	return out
@@ -153,6 +187,8 @@ func compareKept(a, b Kept) int {
 			return "o" + k.Object.String() + k.Object.APIVersion
 		case k.Release != nil:
 			return "r" + k.Release.String()
+		case k.Image != "":
+			return "i" + k.Image
 		default:
 			return "c" + k.Component
 		}
@@ -165,10 +201,10 @@ func (p Plan) Asked() []Keep {
 	var out []Keep
 	for _, k := range p.Prune.Kept {
 		switch k.By {
-		case byOwner, byResourcePolicy, byDataLoss:
+		case byOwner, byDefinition, byResourcePolicy, byDataLoss, byPackage, byComponent, byDifferential, byPod, byRegistry:
 			continue
 		}
-		out = append(out, Keep{Object: k.Object, Release: k.Release, Component: k.Component, By: k.By, Reason: k.Reason})
+		out = append(out, Keep{Object: k.Object, Release: k.Release, Component: k.Component, Image: k.Image, By: k.By, Reason: k.Reason})
 	}
 	// Components first: keeping one keeps its releases, and those must not be asked for twice.
 	slices.SortStableFunc(out, func(a, b Keep) int { return strings.Compare(b.Component, a.Component) })

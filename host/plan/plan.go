@@ -39,9 +39,17 @@ type Plan struct {
 	Images         []Image       `json:"images,omitempty"`
 	Prune          Prune         `json:"prune"`
 	Config         ConfigChanges `json:"config"`
+	Collisions     []Collision   `json:"collisions,omitempty"`
 	Findings       []Finding     `json:"findings,omitempty"`
 	Warnings       []string      `json:"warnings,omitempty"`
+	Blocked        []string      `json:"blocked,omitempty"` // why it cannot be carried out as things stand
 	Plugins        []Plugin      `json:"plugins,omitempty"`
+
+	// Permissions are those that carrying the plan out takes. Digest does not cover them: what the
+	// user may do is asked again each time.
+	Permissions []object.Permission `json:"permissions,omitempty"`
+
+	basis basis // what Permissions depend on beside the plan
 
 	// configDigest is covered by Digest and never marshalled: an unsalted digest lets short
 	// secrets be guessed.
@@ -51,6 +59,7 @@ type Plan struct {
 // Package identifies what is deployed or removed.
 type Package struct {
 	Name              string `json:"name"`
+	OriginalName      string `json:"originalName,omitempty"` // in the package, where it is deployed under another one
 	Version           string `json:"version,omitempty"`
 	Flavor            string `json:"flavor,omitempty"`
 	Architecture      string `json:"architecture,omitempty"`
@@ -119,6 +128,7 @@ type Release struct {
 	Version         string        `json:"version,omitempty"`
 	Action          ReleaseAction `json:"action"`
 	Replace         bool          `json:"replace,omitempty"` // installed over a first install that never finished
+	Anew            bool          `json:"anew,omitempty"`    // its interrupted uninstall is finished first
 	Added           []object.Ref  `json:"added,omitempty"`
 	Changed         []object.Ref  `json:"changed,omitempty"` // rendered and live; the content may be equal
 	Moved           []Move        `json:"moved,omitempty"`   // live objects whose owner becomes this release
@@ -165,6 +175,12 @@ const (
 	PruneChart     PruneReason = "chart"     // its release is not among its component's charts any more
 	PruneComponent PruneReason = "component" // its component is not in the package any more
 	PruneRemove    PruneReason = "remove"    // its component is being removed
+	// PruneInterrupted: an interrupted operation began to uninstall its release, which is installed
+	// again without it.
+	PruneInterrupted PruneReason = "interrupted"
+	// PruneHook: a hook takes its place, and it holds data.
+	PruneHook PruneReason = "hook"
+	PruneLeft PruneReason = "left" // an image that an earlier version pushed and none has now
 )
 
 // Prune is everything that the operation would delete.
@@ -172,11 +188,16 @@ type Prune struct {
 	Scopes   []Scope        `json:"scopes,omitempty"`
 	Releases []PruneRelease `json:"releases,omitempty"` // in the order in which they go
 	Objects  []Object       `json:"objects,omitempty"`
+	Images   []PruneImage   `json:"images,omitempty"` // in the order in which they go
 	Kept     []Kept         `json:"kept,omitempty"`
+	// Forgotten are the recorded releases that are another package's by now.
+	Forgotten []ForgottenRelease `json:"forgotten,omitempty"`
 }
 
 // Empty reports whether nothing would be deleted.
-func (p Prune) Empty() bool { return len(p.Releases) == 0 && len(p.Objects) == 0 }
+func (p Prune) Empty() bool {
+	return len(p.Releases) == 0 && len(p.Objects) == 0 && len(p.Images) == 0
+}
 
 // PruneRelease is a release that would be uninstalled.
 type PruneRelease struct {
@@ -203,19 +224,22 @@ type Object struct {
 	Lost []object.Ref `json:"lost,omitempty"`
 }
 
-// Kept is what would have gone and stays. Exactly one of Object, Release and Component is set.
+// Kept is what would have gone and stays. Exactly one of Object, Release, Component and Image is set.
 type Kept struct {
 	Object    *object.Ref     `json:"object,omitempty"`
+	UID       string          `json:"uid,omitempty"` // of the object
 	Release   *object.Release `json:"release,omitempty"`
 	Component string          `json:"component,omitempty"`
-	In        string          `json:"in,omitempty"` // the release that loses the object, namespace/name
+	Image     string          `json:"image,omitempty"` // a reference in the cluster's registry
+	In        string          `json:"in,omitempty"`    // the release that loses the object, namespace/name
 	Reason    string          `json:"reason"`
-	By        string          `json:"by"` // `plugin "NAME"`, "data-loss", "resource-policy", "owner"
+	By        string          `json:"by"` // `plugin "NAME"`, "data-loss", "resource-policy", "owner"; images also by "package", "pod", "registry"
 }
 
 // Who keeps what would have gone, where no hook asked for it.
 const (
 	byOwner          = "owner"
+	byDefinition     = "definition"
 	byResourcePolicy = "resource-policy"
 	byDataLoss       = "data-loss"
 )
@@ -237,10 +261,11 @@ type ConfigChanges struct {
 // Severity of a Finding.
 type Severity string
 
-// The severities of the built-in findings.
+// The severities of the built-in findings, and Allow, which only collisions have.
 const (
-	Warn Severity = "warn"
-	Deny Severity = "deny"
+	Allow Severity = "allow"
+	Warn  Severity = "warn"
+	Deny  Severity = "deny"
 )
 
 // Finding is a built-in verdict about the plan.
@@ -258,8 +283,19 @@ type Plugin struct {
 	Digest  string `json:"digest"`
 }
 
-// Denials returns the findings that forbid the operation.
+// Denials returns the findings and the collisions that forbid the operation.
 func (p Plan) Denials() []Finding {
+	out := p.Refusals()
+	for _, c := range p.Collisions {
+		if c.Verdict == Deny {
+			out = append(out, c.finding())
+		}
+	}
+	return out
+}
+
+// Refusals returns the findings that forbid the operation whatever a plugin says.
+func (p Plan) Refusals() []Finding {
 	var out []Finding
 	for _, f := range p.Findings {
 		if f.Severity == Deny {
@@ -271,7 +307,7 @@ func (p Plan) Denials() []Finding {
 
 // Changes reports whether carrying the plan out would change anything.
 func (p Plan) Changes() bool {
-	if len(p.Recovery) > 0 || !p.Prune.Empty() {
+	if len(p.Recovery) > 0 || !p.Prune.Empty() || len(p.Prune.Forgotten) > 0 {
 		return true
 	}
 	for _, c := range p.Components {

@@ -33,6 +33,9 @@ func ForRemove(f Facts) Plan {
 				fmt.Sprintf("component %q has no recorded definition: its releases go, actions of its own cannot run", has.Name))
 		}
 		for _, chart := range slices.Backward(has.InstalledCharts) {
+			if forgets(&p, f, chart.Release(), has.Name) {
+				continue
+			}
 			release := f.Releases[chart.Release()]
 			p.Prune.Releases = append(p.Prune.Releases, PruneRelease{
 				Release: chart.Release(), Component: has.Name, Reason: PruneRemove, Missing: !release.Exists,
@@ -44,6 +47,7 @@ func ForRemove(f Facts) Plan {
 			}
 		}
 	}
+	p.Blocked = busy(p, f.Releases)
 	return finish(p)
 }
 

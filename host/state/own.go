@@ -27,6 +27,9 @@ type Own struct {
 	Pushed []PushedImage `json:"pushed,omitempty"`
 	// Identity says whose definition the record has, as far as the definition does not.
 	Identity Identity `json:"identity,omitzero"`
+	// Accepted are the collisions that the latest deployment went on with because the operator accepted
+	// them.
+	Accepted []Acceptance `json:"accepted,omitempty"`
 	// Deployment says how the last successful deployment was asked for, besides its configuration.
 	Deployment *Deployment `json:"deployment,omitempty"`
 
@@ -85,9 +88,10 @@ type OwnChart struct {
 	Revision int `json:"revision"`
 }
 
-// KeptObject is an object that survives the release that it belonged to.
+// KeptObject is an object that survives the release that it belonged to. Its UID tells it from
+// another one that gets its name later.
 type KeptObject struct {
-	object.Ref
+	object.Instance
 	Release object.Release `json:"release,omitzero"`
 }
 
@@ -118,13 +122,15 @@ func (o Own) DropChart(release object.Release) Own {
 }
 
 // Keep records objects that the uninstall of a release must leave alive. An object that is kept
-// already stays as it was recorded.
-func (o Own) Keep(release object.Release, refs ...object.Ref) Own {
+// already stays as it was recorded; one that had its name before is forgotten.
+func (o Own) Keep(release object.Release, objects ...object.Instance) Own {
 	o.Kept = slices.Clone(o.Kept)
-	for _, ref := range refs {
-		if !o.Keeps(ref) {
-			o.Kept = append(o.Kept, KeptObject{Ref: ref, Release: release})
+	for _, obj := range objects {
+		if o.Keeps(obj) {
+			continue
 		}
+		o.Kept = slices.DeleteFunc(o.Kept, func(k KeptObject) bool { return k.Key() == obj.Key() })
+		o.Kept = append(o.Kept, KeptObject{Instance: obj, Release: release})
 	}
 	slices.SortStableFunc(o.Kept, func(a, b KeptObject) int {
 		return cmp.Or(a.Release.Compare(b.Release), a.Ref.Compare(b.Ref))
@@ -141,8 +147,19 @@ func (o Own) Forget(refs ...object.Ref) Own {
 }
 
 // Keeps says whether an object is kept, whatever the version it is asked for in.
-func (o Own) Keeps(ref object.Ref) bool {
-	return slices.ContainsFunc(o.Kept, func(k KeptObject) bool { return k.Key() == ref.Key() })
+func (o Own) Keeps(obj object.Instance) bool {
+	return slices.ContainsFunc(o.Kept, func(k KeptObject) bool { return k.Key() == obj.Key() && k.UID == obj.UID })
+}
+
+// StillKept forgets the kept objects that are gone, that another object took the name of, or that a
+// release owns: an upgrade that was rolled back did not let go of them, and what an uninstall has not
+// let go of yet is decided again when it goes on. live is what lives of all of them.
+func (o Own) StillKept(live map[object.Key]object.Live) Own {
+	o.Kept = slices.DeleteFunc(slices.Clone(o.Kept), func(k KeptObject) bool {
+		has, ok := live[k.Key()]
+		return !ok || has.UID != k.UID || has.Owner != (object.Release{})
+	})
+	return o
 }
 
 // Component returns what is remembered of a component, false when there is nothing.
@@ -168,14 +185,15 @@ func (o Own) Runs(name, version, digest string) Own {
 }
 
 // Push records images that are about to be pushed. One that was pushed already is now what it is
-// about to be.
+// about to be; of several under one reference, the last one is.
 func (o Own) Push(images ...PushedImage) Own {
-	pushed := slices.DeleteFunc(slices.Clone(o.Pushed), func(p PushedImage) bool {
-		return slices.ContainsFunc(images, func(i PushedImage) bool { return i.Reference == p.Reference })
-	})
-	pushed = append(pushed, images...)
+	pushed := slices.Clone(o.Pushed)
+	for _, i := range images {
+		pushed = slices.DeleteFunc(pushed, func(p PushedImage) bool { return p.Reference == i.Reference })
+		pushed = append(pushed, i)
+	}
 	slices.SortStableFunc(pushed, func(a, b PushedImage) int { return cmp.Compare(a.Reference, b.Reference) })
-	o.Pushed = slices.CompactFunc(pushed, func(a, b PushedImage) bool { return a.Reference == b.Reference })
+	o.Pushed = pushed
 	return o
 }
 

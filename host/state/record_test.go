@@ -141,13 +141,13 @@ func TestUnknownFieldsOfOwnKeySurvive(t *testing.T) {
 		t.Errorf("unchanged (-want +got):\n%s", diff)
 	}
 	record.Own = record.Own.SetRevision(object.Release{Namespace: "n", Name: "r"}, 4).
-		Keep(object.Release{Namespace: "n", Name: "r"}, object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "n", Name: "s"})
+		Keep(object.Release{Namespace: "n", Name: "r"}, object.Instance{Ref: object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "n", Name: "s"}, UID: "u"})
 	if _, written, err = record.Encode(); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"apiVersion":"zarf-host.dev/v1alpha1","charts":[{"namespace":"n","chartName":"r","revision":4,"version":"1"}],` +
 		`"kept":[{"apiVersion":"v1","kind":"ConfigMap","namespace":"n","name":"c","reason":"guard"},` +
-		`{"apiVersion":"v1","kind":"Secret","namespace":"n","name":"s","release":{"namespace":"n","name":"r"}}],"future":[{"ref":"x"}]}`
+		`{"apiVersion":"v1","kind":"Secret","namespace":"n","name":"s","uid":"u","release":{"namespace":"n","name":"r"}}],"future":[{"ref":"x"}]}`
 	if diff := cmp.Diff(want, string(written)); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
 	}

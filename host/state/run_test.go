@@ -296,9 +296,12 @@ func TestOrder_N7(t *testing.T) {
 }
 
 func TestOwn(t *testing.T) {
-	cm := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "c"}
-	deployment := object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "n", Name: "d"}
-	older := object.Ref{APIVersion: "apps/v1beta1", Kind: "Deployment", Namespace: "n", Name: "d"}
+	life := func(apiVersion, kind, name, uid string) object.Instance {
+		return object.Instance{Ref: object.Ref{APIVersion: apiVersion, Kind: kind, Namespace: "n", Name: name}, UID: uid}
+	}
+	cm := life("v1", "ConfigMap", "c", "1")
+	deployment := life("apps/v1", "Deployment", "d", "2")
+	older := life("apps/v1beta1", "Deployment", "d", "2")
 	var empty Own
 	if !empty.IsZero() || empty.Revision(r1) != 0 {
 		t.Error("an empty key remembers something")
@@ -311,15 +314,42 @@ func TestOwn(t *testing.T) {
 		t.Errorf("dropped: %v, before %v", next.Charts, own.Charts)
 	}
 	kept := own.Keep(r1, deployment, cm).Keep(r2, older)
-	want := []KeptObject{{Ref: cm, Release: r1}, {Ref: deployment, Release: r1}}
+	want := []KeptObject{{Instance: cm, Release: r1}, {Instance: deployment, Release: r1}}
 	if diff := cmp.Diff(want, kept.Kept); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	if !kept.Keeps(older) || own.Keeps(cm) {
 		t.Error("Keeps compares versions, or Keep changed the old value")
 	}
-	if left := kept.Forget(older); len(left.Kept) != 1 || len(kept.Kept) != 2 {
+	another := life("apps/v1", "Deployment", "d", "3")
+	if next := kept.Keep(r2, another); kept.Keeps(another) || !next.Keeps(another) || next.Keeps(deployment) {
+		t.Error("an object that took the name of a kept one is taken for it")
+	}
+	if left := kept.Forget(older.Ref); len(left.Kept) != 1 || len(kept.Kept) != 2 {
 		t.Errorf("forgotten: %v, before %v", left.Kept, kept.Kept)
+	}
+}
+
+func TestStillKept(t *testing.T) {
+	claim := object.Ref{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "n", Name: "data"}
+	own := Own{}.Keep(r1, object.Instance{Ref: claim, UID: "1"})
+	for name, test := range map[string]struct {
+		live *object.Live
+		want int
+	}{
+		"it lives without an owner":                  {&object.Live{Ref: claim, UID: "1"}, 1},
+		"it is gone":                                 {nil, 0},
+		"another has its name":                       {&object.Live{Ref: claim, UID: "2"}, 0},
+		"its release has it again, after a rollback": {&object.Live{Ref: claim, UID: "1", Owner: r1}, 0},
+		"another release has it":                     {&object.Live{Ref: claim, UID: "1", Owner: r2}, 0},
+	} {
+		live := map[object.Key]object.Live{}
+		if test.live != nil {
+			live[claim.Key()] = *test.live
+		}
+		if got := own.StillKept(live); len(got.Kept) != test.want || len(own.Kept) != 1 {
+			t.Errorf("%s: %v", name, got.Kept)
+		}
 	}
 }
 

@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/zarf-host/zarf-host/host/object"
+)
+
+// hooks settles what becomes of objects that have the names of hooks. Helm creates hooks without
+// owning them and deletes by name what it finds there, so that a chart could take anything. Here an
+// object that is not the release's is a collision, and one that holds data is asked about.
+func (d *deployment) hooks() {
+	for _, w := range d.Wanted {
+		for _, h := range w.Hooks {
+			live, ok := d.Live[h.Key()]
+			if !ok {
+				continue
+			}
+			switch {
+			case live.Owner != w.Release && !(live.Owner == (object.Release{}) && (h.Known || runsOnce(h.Ref))):
+				if !d.TakeOwnership {
+					d.objectCollision(w, live)
+				}
+			case !h.Replaces, runsOnce(h.Ref):
+			case IsDataLossKind(h.Ref) && !d.AllowDataLoss:
+				d.deny("hook-data-loss", fmt.Sprintf("a hook of release %s takes the place of %s, whose data would be lost", w.Release, h.Ref),
+					"--allow-data-loss deletes it; a hook that is not deleted before it is created again keeps it")
+			case live.HoldsData, IsDataLossKind(h.Ref):
+				d.p.Prune.Objects = append(d.p.Prune.Objects, Object{
+					Ref: h.Ref, UID: live.UID, Labels: live.Labels, Annotations: shown(h.Ref, live.Annotations),
+					CreationTimestamp: live.CreationTimestamp, HoldsData: live.HoldsData, DataLoss: IsDataLossKind(h.Ref),
+					Component: w.Component, Release: w.Release.String(), Owner: live.Owner.String(), Reason: PruneHook,
+				})
+			}
+		}
+	}
+}
+
+// runsOnce reports whether an object is only there to run to its end: nothing is lost with it, and
+// hooks of these kinds that an earlier life of a release left carry no owner.
+func runsOnce(ref object.Ref) bool {
+	switch ref.Group() + "/" + ref.Kind {
+	case "batch/Job", "/Pod":
+		return true
+	}
+	return false
+}
