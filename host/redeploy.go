@@ -72,6 +72,9 @@ func (o RedeployOptions) again(record state.Record) (DeployOptions, error) {
 			Origin: config.OriginFlag, Config: state.DeployConfig{NamespaceOverride: o.Namespace},
 		}},
 	}
+	if record.Own.Identity.OriginalName != "" {
+		out.ReleaseName = record.Package.Name
+	}
 	if !o.AllowChangedSource {
 		out.Digest = last.Digest
 	}

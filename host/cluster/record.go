@@ -88,8 +88,18 @@ func (r *Records) Get(ctx context.Context, name, override string) (Record, error
 // List reads every record of the cluster. One that cannot be read is listed with its error and
 // hides none of the others.
 func (r *Records) List(ctx context.Context) ([]Listed, error) {
+	return r.list(ctx, state.PackageLabel)
+}
+
+// ListOf is List of the records of one package: the plain one, and one for each namespace that it was
+// deployed into instead of its own.
+func (r *Records) ListOf(ctx context.Context, name string) ([]Listed, error) {
+	return r.list(ctx, state.PackageLabel+"="+name)
+}
+
+func (r *Records) list(ctx context.Context, selector string) ([]Listed, error) {
 	var all []Listed
-	options := metav1.ListOptions{LabelSelector: state.PackageLabel, Limit: 500}
+	options := metav1.ListOptions{LabelSelector: selector, Limit: 500}
 	for {
 		page, err := r.secrets.List(ctx, options)
 		if err != nil {
@@ -113,6 +123,15 @@ func (r *Records) List(ctx context.Context) ([]Listed, error) {
 			return all, nil
 		}
 	}
+}
+
+// MayList returns an error for which IsForbidden holds if the records of other packages may not be
+// read.
+func (r *Records) MayList(ctx context.Context) error {
+	if _, err := r.secrets.List(ctx, metav1.ListOptions{LabelSelector: state.PackageLabel, Limit: 1}); err != nil {
+		return fmt.Errorf("listing the package records in namespace %q: %w", state.Namespace, err)
+	}
+	return nil
 }
 
 // parse reads a record's Secret. Name and Override of what it returns are the record's own.

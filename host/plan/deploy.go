@@ -23,6 +23,7 @@ func ForDeploy(f Facts) Plan {
 	d.interrupted()
 	d.refusals()
 	d.p.SameAsDeployed = d.sameAsDeployed()
+	d.p.Blocked = append(d.p.Blocked, RenderedTwice(f.Wanted)...)
 	d.p.Blocked = append(d.p.Blocked, busy(d.p, f.Releases)...)
 	return finish(d.p)
 }

@@ -235,13 +235,15 @@ func TestForDeploy(t *testing.T) {
 				wants("other", "o", "ConfigMap/o").prune(),
 			want: summary{
 				Steps: []string{"install other", "prune web"}, Uninstalled: []string{"web"},
-				Deleted: []string{"ConfigMap/a (component)"}, Denied: []string{"no-component-in-common"},
+				Deleted: []string{"ConfigMap/a (component)"}, Denied: []string{"package-name"},
 			},
 		},
 		{
 			name:  "an object of somebody else's is not taken",
 			world: newWorld("shop").live(ref("ConfigMap/a"), rel("theirs")).wants("web", "web", "ConfigMap/a"),
-			want:  summary{Steps: []string{"install web"}, Denied: []string{"object"}},
+			want: summary{
+				Steps: []string{"install web"}, Moved: []string{"ConfigMap/a from theirs to web"}, Denied: []string{"object"},
+			},
 		},
 	}
 	for _, test := range tests {
@@ -292,6 +294,7 @@ func TestFlavorAndArchitectureForbidComponentPrune(t *testing.T) {
 		w := newWorld("shop").deployed("web", "web", "ConfigMap/a").deployed("db", "db", "ConfigMap/d").
 			wants("web", "web", "ConfigMap/a").prune()
 		change(&w.f)
+		w.f.Accept = []CollisionKind{CollidesName}
 		if got := summarise(ForDeploy(w.f)).Denied; !slices.Equal(got, []string{rule}) {
 			t.Errorf("denied = %v, want %s", got, rule)
 		}

@@ -40,6 +40,7 @@ func graftOwn(written, read []byte) ([]byte, error) {
 		}), "name"),
 		"pushed":       graftList(graftObject[PushedImage](nil), "reference"),
 		"identity":     graftObject[Identity](nil),
+		"accepted":     graftList(graftObject[Acceptance](nil), "kind"),
 		"deployment":   graftObject[Deployment](nil),
 		"events":       graftList(graftSame[PackageEvent], "type", "timestamp"),
 		"deployConfig": graftSame[DeployConfig],
