@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/zarf-host/zarf-host/host/cluster"
+	"github.com/zarf-host/zarf-host/host/object"
 	"github.com/zarf-host/zarf-host/host/spec"
 )
 
@@ -45,7 +46,7 @@ func (i Inspected) Images() []string {
 
 // Inspect looks into a package or, by name, into the record of a deployed one. It changes nothing.
 func Inspect(ctx context.Context, o InspectOptions) (Inspected, error) {
-	if isName(o.Target) {
+	if IsName(o.Target) {
 		return inspectDeployed(ctx, o)
 	}
 	p, err := Open(ctx, o.Target, o.Open)
@@ -61,16 +62,73 @@ func Inspect(ctx context.Context, o InspectOptions) (Inspected, error) {
 }
 
 func inspectDeployed(ctx context.Context, o InspectOptions) (Inspected, error) {
-	conn, err := cluster.Connect(ctx, o.Cluster)
+	_, record, err := o.record(ctx)
 	if err != nil {
 		return Inspected{}, err
+	}
+	return Inspected{Definition: record.Package.Data, Digest: record.Package.Digest, Verified: true}, nil
+}
+
+// record connects and reads the record of a deployed package.
+func (o InspectOptions) record(ctx context.Context) (*cluster.Cluster, cluster.Record, error) {
+	conn, err := cluster.Connect(ctx, o.Cluster)
+	if err != nil {
+		return nil, cluster.Record{}, err
 	}
 	record, err := conn.Records().Get(ctx, o.Target, o.Namespace)
 	if err != nil {
-		return Inspected{}, err
+		return nil, cluster.Record{}, err
 	}
 	if !record.Exists {
-		return Inspected{}, &NotDeployedError{Name: o.Target, Namespace: o.Namespace}
+		return nil, cluster.Record{}, &NotDeployedError{Name: o.Target, Namespace: o.Namespace}
 	}
-	return Inspected{Definition: record.Package.Data, Digest: record.Package.Digest, Verified: true}, nil
+	return conn, record, nil
+}
+
+// ReleaseObjects are the objects of a recorded release, as its newest revision has them. What is in
+// them is left out: it was supplied in part, and may be secret.
+type ReleaseObjects struct {
+	ReleaseStatus
+	Objects []object.Ref
+}
+
+// InspectObjects returns of which objects the releases of a deployed package consist, by the package's
+// name. One that is not there has none.
+func InspectObjects(ctx context.Context, o InspectOptions) ([]ReleaseObjects, error) {
+	conn, record, err := o.record(ctx)
+	if err != nil {
+		return nil, err
+	}
+	charts, err := chartClient(conn, Common{}.defaulted())
+	if err != nil {
+		return nil, err
+	}
+	var out []ReleaseObjects
+	for _, c := range record.Package.DeployedComponents {
+		for _, ch := range c.InstalledCharts {
+			history, err := charts.History(ctx, ch.Release())
+			if err != nil {
+				return nil, err
+			}
+			r := ReleaseObjects{ReleaseStatus: statusOf(history, c.Name)}
+			if latest, ok := history.Latest(); ok {
+				for _, d := range latest.Objects {
+					r.Objects = append(r.Objects, d.Ref)
+				}
+			}
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// InspectMissing returns why something is not known of a deployed package: a *NoContentError, which
+// says where the package came from, or a *NotDeployedError.
+func InspectMissing(ctx context.Context, o InspectOptions, what string) error {
+	_, record, err := o.record(ctx)
+	if err != nil {
+		return err
+	}
+	last, _ := record.Package.LastSuccessfulDeploy()
+	return &NoContentError{Name: o.Target, What: what, Source: last.Source}
 }

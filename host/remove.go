@@ -95,7 +95,7 @@ func (r *removal) identify(ctx context.Context) (err error) {
 		return fmt.Errorf("computing the digest of the configuration: %w", err)
 	}
 	r.values = value.Merge(nil, r.Values)
-	if isName(r.Target) {
+	if IsName(r.Target) {
 		r.name = r.Target
 		return nil
 	}
@@ -126,9 +126,9 @@ func (r *removal) templating() *templating {
 	return &templating{variables: template.New(), values: r.values}
 }
 
-// isName reports whether a target is a package's name rather than a package: not the path of
+// IsName reports whether a target is a package's name rather than a package: not the path of
 // anything, nor of a form that only packages have.
-func isName(target string) bool {
+func IsName(target string) bool {
 	if strings.ContainsAny(target, `/\:`) || strings.HasSuffix(target, ".tar") ||
 		strings.HasSuffix(target, ".tar.zst") || strings.HasSuffix(target, ".part000") {
 		return false

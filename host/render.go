@@ -137,7 +137,7 @@ func (d *deployment) openToRead(ctx context.Context, what string) (err error) {
 
 // openToRead opens a package whose content is to be shown, verified or not.
 func openToRead(ctx context.Context, source, what string, o OpenOptions) (*Package, error) {
-	if isName(source) {
+	if IsName(source) {
 		return nil, &NoContentError{Name: source, What: what}
 	}
 	p, err := Open(ctx, source, o)
@@ -159,8 +159,9 @@ func openToRead(ctx context.Context, source, what string, o OpenOptions) (*Packa
 }
 
 // NoContentError says that something was asked of a deployed package that only the package itself has.
+// Source is where it was deployed from last, empty where that is not known.
 type NoContentError struct {
-	Name, What string
+	Name, What, Source string
 }
 
 func (e *NoContentError) Error() string {
@@ -169,6 +170,9 @@ func (e *NoContentError) Error() string {
 
 // Hint says what to name instead.
 func (e *NoContentError) Hint() string {
+	if e.Source != "" {
+		return fmt.Sprintf("it was deployed from %s: name that instead", e.Source)
+	}
 	return "name the archive, folder or reference that it came from"
 }
 

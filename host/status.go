@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/zarf-host/zarf-host/host/chart"
 	"github.com/zarf-host/zarf-host/host/cluster"
@@ -130,6 +132,40 @@ func GetStatus(ctx context.Context, o cluster.Options, name, namespace string) (
 	if err != nil {
 		return Status{}, err
 	}
+	return readStatus(ctx, conn, name, namespace)
+}
+
+// WatchStatus calls show with what GetStatus returns, now and again after each pause of every, until
+// the package is not deployed any more, show returns an error, or ctx ends, whose cause is returned.
+// A package that was never there is a *NotDeployedError.
+func WatchStatus(ctx context.Context, o cluster.Options, name, namespace string, every time.Duration, show func(Status) error) error {
+	conn, err := cluster.Connect(ctx, o)
+	if err != nil {
+		return err
+	}
+	for seen := false; ; seen = true {
+		s, err := readStatus(ctx, conn, name, namespace)
+		var gone *NotDeployedError
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case seen && errors.As(err, &gone):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := show(s); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(every):
+		}
+	}
+}
+
+func readStatus(ctx context.Context, conn *cluster.Cluster, name, namespace string) (Status, error) {
 	record, err := conn.Records().Get(ctx, name, namespace)
 	if err != nil {
 		return Status{}, err
@@ -169,12 +205,16 @@ func releaseStatus(ctx context.Context, charts *chart.Client, component string, 
 	if err != nil {
 		return ReleaseStatus{}, err
 	}
-	out := ReleaseStatus{Release: r, Component: component}
+	return statusOf(history, component), nil
+}
+
+func statusOf(history chart.History, component string) ReleaseStatus {
+	out := ReleaseStatus{Release: history.Release, Component: component}
 	if latest, ok := history.Latest(); ok {
 		out.Exists, out.Revision, out.Status = true, latest.Number, latest.Status
 		out.Chart, out.Version = latest.ChartName, latest.ChartVersion
 	}
-	return out, nil
+	return out
 }
 
 // chartClient returns what does everything with releases in a connected cluster.

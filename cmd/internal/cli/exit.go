@@ -1,16 +1,19 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
 
+	"github.com/zarf-host/zarf-host/cmd/internal/render"
 	"github.com/zarf-host/zarf-host/host"
 	"github.com/zarf-host/zarf-host/host/apply"
 	"github.com/zarf-host/zarf-host/host/cluster"
@@ -85,13 +88,13 @@ func (r *root) report(err error) {
 		_ = writeJSON(r.streams.Err, map[string]any{"error": document})
 		return
 	}
-	_, _ = fmt.Fprintf(r.streams.Err, "error: %s\n", err)
+	_, _ = fmt.Fprintf(r.streams.Err, "error: %s\n", render.Error(err.Error()))
 	for line := range strings.Lines(hint) {
-		_, _ = fmt.Fprintf(r.streams.Err, "hint: %s\n", strings.TrimSuffix(line, "\n"))
+		_, _ = fmt.Fprintf(r.streams.Err, "hint: %s\n", render.Line(strings.TrimSuffix(line, "\n")))
 	}
 }
 
-// hintOf returns the hints of the error and of everything it wraps, outermost first.
+// hintOf returns the hints of the error and of everything it wraps, outermost first, each line once.
 func hintOf(err error) string {
 	var hints []string
 	var walk func(error)
@@ -111,14 +114,25 @@ func hintOf(err error) string {
 		}
 	}
 	walk(err)
-	return strings.Join(hints, "\n")
+	var lines []string
+	for line := range strings.Lines(strings.Join(hints, "\n")) {
+		if line = strings.TrimSuffix(line, "\n"); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(render.JSON(b.Bytes()))
+	return err
 }
 
 // isTerminal reports whether a stream is a person's terminal.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zarf-host/zarf-host/cmd/internal/render"
 	"github.com/zarf-host/zarf-host/host"
 )
 
@@ -43,7 +44,7 @@ func (r *root) initCmd() *cobra.Command {
 			if !done.Changed {
 				text = "initialised already, nothing changed"
 			}
-			_, err = fmt.Fprintf(r.streams.Out, "%s: registry %q, git server %q\n", text, done.Registry, done.Git)
+			_, err = fmt.Fprintf(r.streams.Out, "%s: registry %q, git server %q\n", render.Line(text), done.Registry, done.Git)
 			return err
 		},
 	}

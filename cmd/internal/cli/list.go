@@ -65,7 +65,7 @@ func (r *root) listCmd() *cobra.Command {
 
 func row(d host.Deployed) listRow {
 	if d.Err != nil {
-		return listRow{Package: d.Secret, Components: []string{}, Error: d.Err.Error()}
+		return listRow{Package: d.Secret, Components: []string{}, Status: render.Phase(d), Error: d.Err.Error()}
 	}
 	p := d.Record
 	out := listRow{

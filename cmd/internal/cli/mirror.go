@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zarf-host/zarf-host/cmd/internal/render"
 	"github.com/zarf-host/zarf-host/host"
 )
 
@@ -81,7 +82,7 @@ func (r *root) showMirrored(done host.Mirrored) error {
 		if img.Present {
 			what = "present"
 		}
-		if _, err := fmt.Fprintf(w, "%s\t%s\t%s\n", what, img.Image, strings.Join(img.Targets, " ")); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\t%s\t%s\n", what, render.Line(img.Image), render.Line(strings.Join(img.Targets, " "))); err != nil {
 			return err
 		}
 	}

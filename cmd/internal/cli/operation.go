@@ -2,9 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/user"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,11 +62,20 @@ func (r *root) common(ctx context.Context, o operationFlags, timeout time.Durati
 }
 
 // openPlugins loads the plugins that flags name. Configuration for a plugin that is not among them
-// is refused: a misspelt name must not leave a guard without its rules.
+// is refused before any is loaded: a misspelt name must not leave a guard without its rules.
 func (r *root) openPlugins(ctx context.Context, paths, configs []string) ([]host.Plugin, func(), error) {
 	byName, err := wasm.ParseConfigFlags(configs, os.ReadFile)
 	if err != nil {
 		return nil, nil, err
+	}
+	names, err := pluginNames(paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		if !slices.Contains(names, name) {
+			return nil, nil, fmt.Errorf("--plugin-config names plugin %q, which no --plugin loads; loaded: %s", name, quoted(names))
+		}
 	}
 	var opened []*host.WASMPlugin
 	closeAll := func() {
@@ -70,39 +84,54 @@ func (r *root) openPlugins(ctx context.Context, paths, configs []string) ([]host
 		}
 	}
 	var plugins []host.Plugin
-	for _, path := range paths {
-		name, err := pluginName(path)
-		if err != nil {
+	for i, path := range paths {
+		p, err := host.OpenPlugin(ctx, path, host.PluginOptions{Config: byName[names[i]], Sink: r.sink(), CacheDir: r.remote.cacheDir()})
+		var failed *wasm.Error
+		switch {
+		case err == nil:
+		case errors.As(err, &failed) && failed.Kind == wasm.KindRequest: // its configuration is wrong, not the plugin
 			closeAll()
 			return nil, nil, err
-		}
-		p, err := host.OpenPlugin(ctx, path, host.PluginOptions{Config: byName[name], Sink: r.sink(), CacheDir: r.remote.cacheDir()})
-		if err != nil {
+		default:
 			closeAll()
 			return nil, nil, &codeError{code: exitDenied, err: err} // a guard that cannot be had is a deny
 		}
-		delete(byName, name)
 		opened = append(opened, p)
 		plugins = append(plugins, p)
-	}
-	for name := range byName {
-		closeAll()
-		return nil, nil, fmt.Errorf("--plugin-config names plugin %q, which no --plugin loads", name)
 	}
 	return plugins, closeAll, nil
 }
 
-// pluginName reads a plugin's name from its metadata, without running it.
-func pluginName(path string) (string, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", &codeError{code: exitDenied, err: fmt.Errorf("loading plugin: %w", err)}
+// pluginNames reads the plugins' names from their metadata, without running anything. Each name is one
+// plugin's: it is what configuration and findings go by.
+func pluginNames(paths []string) ([]string, error) {
+	var names []string
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("loading plugin: %w", err)
+		}
+		m, err := wasm.ReadMetadata(data)
+		if err != nil {
+			return nil, &codeError{code: exitDenied, err: fmt.Errorf("loading plugin %q: %w", path, err)}
+		}
+		if i := slices.Index(names, m.Name); i >= 0 {
+			return nil, fmt.Errorf("--plugin %s and --plugin %s are both named %q: load one of them", paths[i], path, m.Name)
+		}
+		names = append(names, m.Name)
 	}
-	m, err := wasm.ReadMetadata(data)
-	if err != nil {
-		return "", &codeError{code: exitDenied, err: fmt.Errorf("loading plugin %q: %w", path, err)}
+	return names, nil
+}
+
+func quoted(names []string) string {
+	if len(names) == 0 {
+		return "none"
 	}
-	return m.Name, nil
+	var out []string
+	for _, name := range names {
+		out = append(out, strconv.Quote(name))
+	}
+	return strings.Join(out, ", ")
 }
 
 func userName() string {
@@ -123,7 +152,7 @@ func (v *reviewer) Review(ctx context.Context, review host.Review) (bool, error)
 	r := v.root
 	if r.format != "json" && r.format != "yaml" {
 		if review.Again != "" {
-			_, _ = fmt.Fprintf(r.streams.Out, "%s: the plan is another one now\n", review.Again)
+			_, _ = fmt.Fprintf(r.streams.Out, "%s: the plan is another one now\n", render.Line(review.Again))
 		}
 		if err := render.Plan(r.streams.Out, review.Plan); err != nil {
 			return false, err
@@ -156,6 +185,8 @@ type verdict struct {
 	Verdict  hook.Verdict         `json:"verdict"`
 	Findings []hook.PluginFinding `json:"findings,omitempty"`
 	Keep     []hook.PluginKeep    `json:"keep,omitempty"`
+
+	Collisions []hook.PluginCollision `json:"collisions,omitempty"`
 }
 
 type outcomeOf struct {
@@ -186,7 +217,7 @@ type imageResult struct {
 func document(result host.Result) resultDocument {
 	doc := resultDocument{APIVersion: plan.APIVersion, Kind: "Result", Plan: result.Plan, Same: result.Same}
 	for _, o := range result.Outcomes {
-		doc.Verdicts = append(doc.Verdicts, verdict{Hook: o.Hook, Verdict: o.Verdict, Findings: o.Findings, Keep: o.Keep})
+		doc.Verdicts = append(doc.Verdicts, verdict{Hook: o.Hook, Verdict: o.Verdict, Findings: o.Findings, Keep: o.Keep, Collisions: o.Collisions})
 	}
 	if done := result.Applied; done != nil {
 		doc.Outcome = string(done.Outcome)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zarf-host/zarf-host/cmd/internal/render"
 	"github.com/zarf-host/zarf-host/host/wasm"
 )
 
@@ -104,7 +105,7 @@ func (r *root) pluginInspectCmd() *cobra.Command {
 			for _, h := range m.Hooks {
 				hooks = append(hooks, string(h.Name))
 			}
-			_, err = fmt.Fprintf(r.streams.Out, "name:     %s\nversion:  %s\nhooks:    %s\n", m.Name, m.Version, strings.Join(hooks, ", "))
+			_, err = fmt.Fprintf(r.streams.Out, "name:     %s\nversion:  %s\nhooks:    %s\n", render.Line(m.Name), render.Line(m.Version), render.Line(strings.Join(hooks, ", ")))
 			return err
 		},
 	}

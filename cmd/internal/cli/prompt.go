@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/zarf-host/zarf-host/cmd/internal/render"
 	"github.com/zarf-host/zarf-host/host"
 )
 
@@ -64,7 +65,7 @@ func (p *prompter) line(ctx context.Context, question, offered string, secret bo
 
 // read waits for a line or for ctx. After ctx the line, should it come, is nobody's any more.
 func (p *prompter) read(ctx context.Context, question string, secret bool) (string, error) {
-	if _, err := fmt.Fprint(p.out, question); err != nil {
+	if _, err := fmt.Fprint(p.out, render.Line(question)); err != nil {
 		return "", err
 	}
 	answers := make(chan typed, 1)

@@ -59,6 +59,10 @@ func (r *root) command() *cobra.Command {
 	cmd.SetOut(r.streams.Out)
 	cmd.SetErr(r.streams.Err)
 	r.globalFlags(cmd.PersistentFlags())
+	// The flag is made here since cobra's own would take -v, which is --values in the commands below.
+	cmd.Flags().Bool("version", false, "show the version of the program and of the Zarf that it is compatible with")
+	cmd.Version = r.version
+	cmd.SetVersionTemplate(r.versionLine())
 
 	verbs := func() []*cobra.Command {
 		return []*cobra.Command{r.deployCmd(), r.removeCmd(), r.listCmd(), r.inspectCmd(), r.mirrorCmd()}
@@ -109,7 +113,7 @@ func (r *root) cluster() cluster.Options {
 }
 
 // sink returns where progress goes: the log on stderr.
-func (r *root) sink() event.Sink { return render.Logger{Log: r.log()} }
+func (r *root) sink() event.Sink { return render.Logger{Log: r.log(), Plain: r.logFormat == "console"} }
 
 func (r *root) log() *slog.Logger {
 	level := slog.LevelInfo

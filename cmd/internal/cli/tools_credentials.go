@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zarf-host/zarf-host/cmd/internal/render"
 	"github.com/zarf-host/zarf-host/host"
 )
 
@@ -37,7 +38,7 @@ func (r *root) getCredsCmd() *cobra.Command {
 			w := tabwriter.NewWriter(r.streams.Out, 0, 8, 2, ' ', 0)
 			_, _ = fmt.Fprintln(w, "APPLICATION\tUSERNAME\tPASSWORD\tCONNECT\tGET-CREDS KEY") // Flush says what went wrong
 			for _, c := range all {
-				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", c.Application, c.Username, c.Password, c.Connect, c.Key)
+				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", render.Line(c.Application), render.Line(c.Username), render.Line(c.Password), render.Line(c.Connect), c.Key)
 			}
 			return w.Flush()
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zarf-host/zarf-host/cmd/internal/render"
 	"github.com/zarf-host/zarf-host/host/bundle"
 	"github.com/zarf-host/zarf-host/host/validate"
 )
@@ -75,16 +76,29 @@ func (r *root) showValidation(v validation) error {
 	if r.format != "table" {
 		return r.writeDocument(v)
 	}
+	warnings := 0
 	for _, d := range v.Diagnostics {
 		text := d.String()
 		if d.Severity == validate.Warning {
 			text += " (warning)"
+			warnings++
 		}
-		if _, err := fmt.Fprintln(r.streams.Out, text); err != nil {
+		if _, err := fmt.Fprintln(r.streams.Out, render.Line(text)); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !v.Valid || v.Files == 0 {
+		return nil
+	}
+	return r.write([]byte(fmt.Sprintf("valid: %s, %s\n", count(v.Files, "file"), count(warnings, "warning"))))
+}
+
+// count writes a number of things.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // readDefinition reads a file, the zarf.yaml of a folder, or standard input.

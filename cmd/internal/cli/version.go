@@ -8,6 +8,11 @@ import (
 	"github.com/zarf-host/zarf-host/host"
 )
 
+// versionLine is what `version` and --version print.
+func (r *root) versionLine() string {
+	return fmt.Sprintf("zarf-host %s (compatible with Zarf %s)\n", r.version, host.CompatibleVersion)
+}
+
 func (r *root) versionCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
@@ -16,8 +21,7 @@ func (r *root) versionCmd() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if r.format == "table" {
-				_, err := fmt.Fprintf(r.streams.Out, "zarf-host %s (compatible with Zarf %s)\n", r.version, host.CompatibleVersion)
-				return err
+				return r.write([]byte(r.versionLine()))
 			}
 			return r.writeDocument(map[string]string{"version": r.version, "zarf": host.CompatibleVersion})
 		},

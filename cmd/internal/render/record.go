@@ -135,6 +135,9 @@ func Status(w io.Writer, s host.Status) error {
 	if s.Interrupted {
 		t.line(1, "the last operation never ended, and nobody is at work: run the same command again to go on")
 	}
+	if name := s.Own.Identity.OriginalName; name != "" {
+		t.line(1, "called %s in the package", name)
+	}
 	t.line(1, "events:")
 	if len(p.Events) == 0 {
 		t.line(2, "none: Zarf, or a program before there were events, wrote this record last")
@@ -152,7 +155,7 @@ func Status(w io.Writer, s host.Status) error {
 		if v := Differs(s.Deployed, c.Name); v != "" {
 			runs = ", runs " + v
 		}
-		t.line(2, "%s: %s%s", c.Name, c.Status, runs)
+		t.line(2, "%s: %s%s", c.Name, componentStatus(c), runs)
 		for _, r := range s.Releases {
 			if r.Component != c.Name {
 				continue
@@ -168,6 +171,20 @@ func Status(w io.Writer, s host.Status) error {
 	return t.err
 }
 
+// componentStatus says how a component is. An attempt that was cancelled leaves the status as it was,
+// and where there was none before, as it was while the attempt was under way.
+func componentStatus(c state.Component) string {
+	attempt := strings.ToLower(string(c.LastEvent.Type))
+	switch {
+	case c.LastEvent.Outcome != state.Cancelled:
+		return string(c.Status)
+	case c.Status == state.StatusDeploying || c.Status == state.StatusRemoving:
+		return string(state.Cancelled)
+	default:
+		return fmt.Sprintf("%s, the last attempt to %s it was cancelled", c.Status, attempt)
+	}
+}
+
 // remembered writes what only zarf-host knows of a package.
 func (t *tree) remembered(s host.Status) {
 	for _, u := range s.Unconfirmed {
@@ -178,6 +195,9 @@ func (t *tree) remembered(s host.Status) {
 			}
 		}
 		t.line(1, "unconfirmed: release %s of component %s, which Zarf's record forgot: %s", u.Release, u.Component, is)
+	}
+	for _, a := range s.Own.Accepted {
+		t.line(1, "accepted: %d collisions of kind %s, by %s", a.Count, a.Kind, a.By)
 	}
 	for _, k := range s.Own.Kept {
 		t.line(1, "kept: %s of release %s", k.Ref, k.Release)
@@ -206,11 +226,7 @@ func Result(w io.Writer, r host.Result) error {
 	done := r.Applied
 	t.line(0, "%s of %s: %s", r.Plan.Operation, title(r.Plan.Package), strings.ToLower(string(done.Outcome)))
 	for _, c := range done.Components {
-		what := ""
-		if c.Pruned {
-			what = " (removed)"
-		}
-		t.line(1, "component %s: %s%s", c.Name, strings.ToLower(string(c.Outcome)), what)
+		t.line(1, "component %s: %s", c.Name, ended(c))
 	}
 	for _, k := range done.Kept {
 		t.line(1, "kept %s", k)
@@ -232,6 +248,18 @@ func Result(w io.Writer, r host.Result) error {
 		t.line(1, "no component needs a cluster, so no record was left")
 	}
 	return t.err
+}
+
+// ended says what became of a component: that it was removed, if it was meant to go and went.
+func ended(c apply.ComponentResult) string {
+	switch outcome := strings.ToLower(string(c.Outcome)); {
+	case !c.Pruned:
+		return outcome
+	case c.Outcome == state.Succeeded:
+		return "removed"
+	default:
+		return "removal " + outcome
+	}
 }
 
 // after returns what plugins said once everything was done; the rest was shown with the plan.

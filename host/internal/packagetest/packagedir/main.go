@@ -14,6 +14,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: packagedir FOLDER OUTPUT-FOLDER")
 		os.Exit(1)
 	}
+	if err := os.MkdirAll(os.Args[2], 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
 	path, err := packagetest.WriteDir(os.Args[1], os.Args[2], packagetest.Options{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
