@@ -28,7 +28,7 @@ require (
 )
 
 require (
-	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/sys v0.47.0
 	gotest.tools/v3 v3.5.2 // indirect
 )
 

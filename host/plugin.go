@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/zarf-host/zarf-host/host/event"
 	"github.com/zarf-host/zarf-host/host/hook"
@@ -18,27 +19,61 @@ type PluginOptions struct {
 	Limits wasm.Limits
 	// CacheDir is where compiled code is kept; empty means the user's own cache folder.
 	CacheDir string
-	// Sink receives what the plugin writes to stderr; nil drops it.
+	// Sink receives what the plugin writes to stderr, and what the kernel lacks to wall it off; nil drops
+	// both.
 	Sink event.Sink
+	// Grants are the capabilities that the operator gives to the plugin; it has none beyond them.
+	Grants []hook.Grant
+	// Sandbox says in which process the plugin runs; see PluginChildMain.
+	Sandbox wasm.Sandbox
 }
+
+// PluginChildMain is the main function of the processes in which plugins run: this program, started
+// again with nothing but a pipe. Call it first thing in main; where the process is no plugin's it
+// returns at once, else it never does. A program that does not call it opens plugins with
+// wasm.SandboxInProcess only.
+func PluginChildMain() { wasm.ChildMain() }
 
 // WASMPlugin is a Plugin that is a WASM module. Close it.
 type WASMPlugin struct {
 	plugin *wasm.Plugin
 	sink   event.Sink
+	grants []hook.Grant
 }
 
 // OpenPlugin loads the WASM module in a file. Nothing of it runs until it is asked.
 func OpenPlugin(ctx context.Context, path string, o PluginOptions) (*WASMPlugin, error) {
-	p, err := wasm.LoadFile(ctx, path, wasm.Options{Config: o.Config, Limits: o.Limits, CacheDir: o.CacheDir})
+	p, err := wasm.LoadFile(ctx, path, wasm.Options{Config: o.Config, Limits: o.Limits, CacheDir: o.CacheDir, Sandbox: o.Sandbox})
 	if err != nil {
 		return nil, fmt.Errorf("loading plugin %q: %w", path, err)
 	}
 	if o.Sink == nil {
 		o.Sink = event.Discard
 	}
-	return &WASMPlugin{plugin: p, sink: o.Sink}, nil
+	w := &WASMPlugin{plugin: p, sink: o.Sink, grants: o.Grants}
+	w.tellWalls(o.Sandbox)
+	return w, nil
 }
+
+// tellWalls says where less stands between a plugin and the machine than there could.
+func (p *WASMPlugin) tellWalls(sandbox wasm.Sandbox) {
+	if sandbox == wasm.SandboxInProcess {
+		p.sink.Emit(event.Event{Level: event.Info, Step: "hook", Message: fmt.Sprintf("plugin %q runs in this process: only WebAssembly itself walls it off", p.Name())})
+		return
+	}
+	var missing []string
+	for _, wall := range p.plugin.Walls() {
+		if !wall.Held {
+			missing = append(missing, fmt.Sprintf("%s (%s)", wall.Name, wall.Detail))
+		}
+	}
+	if len(missing) > 0 {
+		p.sink.Emit(event.Event{Level: event.Warn, Step: "hook", Message: fmt.Sprintf("plugin %q is walled off by its own process without %s", p.Name(), strings.Join(missing, ", "))})
+	}
+}
+
+// Walls are what stands between the plugin and the machine, and what is missing.
+func (p *WASMPlugin) Walls() []wasm.Wall { return p.plugin.Walls() }
 
 // Name returns the name in the plugin's metadata.
 func (p *WASMPlugin) Name() string { return p.plugin.Name() }

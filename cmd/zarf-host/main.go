@@ -8,12 +8,14 @@ import (
 	"syscall"
 
 	"github.com/zarf-host/zarf-host/cmd/internal/cli"
+	"github.com/zarf-host/zarf-host/host"
 )
 
 // version is set when the program is built.
 var version = "dev"
 
 func main() {
+	host.PluginChildMain() // where this process is a plugin's, nothing else runs in it
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

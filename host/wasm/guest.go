@@ -10,6 +10,8 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/zarf-host/zarf-host/host/wasm/internal/sandbox"
 )
 
 // errno is WASI's.
@@ -44,6 +46,9 @@ type guest struct {
 	random io.Reader
 	tank   *tank
 	memory *allocator
+
+	call   sandbox.Call
+	answer []byte // what is left to read of the host's last answer
 }
 
 type guestKey struct{}

@@ -19,6 +19,9 @@ type Limits struct {
 	Request  int           // bytes of request
 	Tables   int           // tables
 	Elements uint32        // elements of one table
+	Calls    int           // host calls of one call
+	Call     time.Duration // one host call
+	Answers  int           // bytes that all host calls of one call return
 }
 
 // DefaultLimits are the limits where nobody says otherwise.
@@ -35,6 +38,9 @@ func DefaultLimits() Limits {
 		Request:  64 << 20,
 		Tables:   16,
 		Elements: 100_000,
+		Calls:    1000,
+		Call:     5 * time.Second,
+		Answers:  16 << 20,
 	}
 }
 
@@ -52,6 +58,9 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.Request, d.Request)
 	fill(&l.Tables, d.Tables)
 	fill(&l.Elements, d.Elements)
+	fill(&l.Calls, d.Calls)
+	fill(&l.Call, d.Call)
+	fill(&l.Answers, d.Answers)
 	return l
 }
 

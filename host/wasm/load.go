@@ -9,23 +9,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
-
 	"github.com/zarf-host/zarf-host/host/hook"
-	"github.com/zarf-host/zarf-host/host/wasm/internal/meter"
 	"github.com/zarf-host/zarf-host/host/wasm/internal/module"
-)
-
-// What one function may weigh, so that it is compiled within seconds. The engine looks at its time only
-// between functions. Ten times what the largest functions of Go's own library weigh.
-const (
-	maxBranches = 10_000
-	maxWork     = 1_000_000
+	"github.com/zarf-host/zarf-host/host/wasm/internal/sandbox"
 )
 
 // Options say how a plugin is loaded. The zero value is ready to use.
@@ -40,6 +28,11 @@ type Options struct {
 	CacheDir string
 	// NoCache compiles each time and leaves nothing on disk.
 	NoCache bool
+	// Sandbox says in which process the plugin runs.
+	Sandbox Sandbox
+	// Program is what is started as the plugin's process, one that calls ChildMain first thing; empty
+	// means this program.
+	Program string
 }
 
 // Plugin is a loaded module. Its methods may be called from several goroutines.
@@ -49,26 +42,11 @@ type Plugin struct {
 	config map[string]any
 	limits Limits
 
-	engine engine
-	slots  chan struct{} // as many calls at once as there are processors
+	runner runner
+	slots  chan struct{} // one for each call that may run at once
 
 	mu     sync.RWMutex // held for reading by each call, for writing by Close
 	closed bool
-}
-
-// engine is what must be released.
-type engine struct {
-	runtime wazero.Runtime
-	cache   wazero.CompilationCache
-	code    wazero.CompiledModule
-}
-
-func (e engine) close(ctx context.Context) error {
-	err := e.runtime.Close(ctx)
-	if e.cache != nil {
-		err = errors.Join(err, e.cache.Close(ctx))
-	}
-	return err
 }
 
 // LoadFile loads the module in a file.
@@ -100,7 +78,7 @@ func readModule(path string, most int) ([]byte, error) {
 
 // Load checks and compiles a module. Nothing of it runs yet. The caller closes the plugin.
 func Load(ctx context.Context, wasm []byte, opts Options) (*Plugin, error) {
-	p := &Plugin{limits: opts.Limits.withDefaults(), slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	p := &Plugin{limits: opts.Limits.withDefaults()}
 	name := opts.Name
 	refuse := func(err error) error { return &Error{Plugin: name, Kind: KindRefusedModule, Err: err} }
 	if len(wasm) > p.limits.Module {
@@ -129,69 +107,23 @@ func Load(ctx context.Context, wasm []byte, opts Options) (*Plugin, error) {
 	}
 	sum := sha256.Sum256(wasm)
 	p.digest = "sha256:" + hex.EncodeToString(sum[:])
-	metered, err := meter.Rewrite(m, meter.Limits{Elements: p.limits.Elements, Body: p.limits.Body, Branches: maxBranches, Work: maxWork})
-	if err != nil {
-		return nil, refuse(err)
+	setup := sandbox.Setup{
+		Name: name, Digest: p.digest, Compile: p.limits.Compile, Body: p.limits.Body, Elements: p.limits.Elements,
+		Budget: budget(p.limits, len(wasm)),
 	}
-	if p.engine, err = p.compile(ctx, metered, opts); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-// compile makes the module ready. What the disk cache holds may be cut off or foreign, and the disk
-// may be full: then the module is compiled once more without it.
-func (p *Plugin) compile(ctx context.Context, wasm []byte, opts Options) (engine, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, p.limits.Compile, errDeadline)
-	defer cancel()
-	dir := ""
 	if !opts.NoCache {
-		var err error
-		if dir, err = openCache(opts.CacheDir); err != nil {
-			return engine{}, fmt.Errorf("loading plugin %q: %w", p.meta.Name, err)
+		if setup.Cache, err = openCache(opts.CacheDir, p.digest); err != nil {
+			return nil, fmt.Errorf("loading plugin %q: %w", name, err)
 		}
 	}
-	e, err := newEngine(ctx, wasm, dir)
-	if err != nil && dir != "" && ctx.Err() == nil {
-		e, err = newEngine(ctx, wasm, "")
-	}
-	switch {
-	case err == nil:
-		return e, nil
-	case errors.Is(context.Cause(ctx), errDeadline):
-		return engine{}, &Error{Plugin: p.meta.Name, Kind: KindDeadline, Limit: p.limits.Compile.String() + " to compile", Err: errDeadline}
-	case ctx.Err() != nil:
-		return engine{}, fmt.Errorf("loading plugin %q: %w", p.meta.Name, context.Cause(ctx))
-	default:
-		return engine{}, &Error{Plugin: p.meta.Name, Kind: KindRefusedModule, Err: err}
-	}
-}
-
-func newEngine(ctx context.Context, wasm []byte, dir string) (e engine, err error) {
-	config := wazero.NewRuntimeConfig().
-		WithCoreFeatures(api.CoreFeaturesV2).
-		WithDebugInfoEnabled(false)
-	if dir != "" {
-		if e.cache, err = wazero.NewCompilationCacheWithDir(dir); err != nil {
-			return engine{}, fmt.Errorf("opening the folder for compiled plugins: %w", err)
+	if p.runner, err = newRunner(ctx, opts, setup, wasm); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("loading plugin %q: %w", name, context.Cause(ctx))
 		}
-		config = config.WithCompilationCache(e.cache)
+		return nil, p.fail(err)
 	}
-	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, e.close(context.WithoutCancel(ctx)))
-			e = engine{}
-		}
-	}()
-	if err := errors.Join(linkWASI(ctx, e.runtime), linkMeter(ctx, e.runtime)); err != nil {
-		return e, err
-	}
-	ctx = experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
-	if e.code, err = e.runtime.CompileModule(ctx, wasm); err != nil {
-		return e, fmt.Errorf("compiling it: %w", err)
-	}
-	return e, nil
+	p.slots = make(chan struct{}, p.runner.parallel())
+	return p, nil
 }
 
 // Metadata returns what the plugin says about itself.
@@ -217,7 +149,7 @@ func (p *Plugin) Close(ctx context.Context) error {
 		return nil
 	}
 	p.closed = true
-	if err := p.engine.close(ctx); err != nil {
+	if err := p.runner.close(ctx); err != nil {
 		return fmt.Errorf("closing plugin %q: %w", p.meta.Name, err)
 	}
 	return nil

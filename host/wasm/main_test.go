@@ -4,6 +4,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/zarf-host/zarf-host/host/wasm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	wasm.ChildMain()
+	goleak.VerifyTestMain(m)
+}

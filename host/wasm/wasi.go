@@ -86,9 +86,16 @@ func checkImport(m *module.Module, i module.Import) error {
 	switch i.Module {
 	case wasiModule:
 	case hostModule:
-		return fmt.Errorf("it imports %s: this version answers no host calls", name)
+		want, ok := hostCalls()[i.Name]
+		switch {
+		case !ok:
+			return fmt.Errorf("it imports %s: the host has call and read only", name)
+		case !m.Types[i.Type].Equal(want):
+			return fmt.Errorf("it imports %s with another signature than the host's", name)
+		}
+		return nil
 	default:
-		return fmt.Errorf("it imports %s: functions come from %s only", name, wasiModule)
+		return fmt.Errorf("it imports %s: functions come from %s and %s only", name, wasiModule, hostModule)
 	}
 	c, ok := wasiCalls()[i.Name]
 	switch {
@@ -97,8 +104,7 @@ func checkImport(m *module.Module, i module.Import) error {
 	case !ok:
 		return fmt.Errorf("it imports %s, which is not among the functions that a plugin may use", name)
 	}
-	want := c.signature(i.Name)
-	if got := m.Types[i.Type]; !slices.Equal(got.Params, want.Params) || !slices.Equal(got.Results, want.Results) {
+	if !m.Types[i.Type].Equal(c.signature(i.Name)) {
 		return fmt.Errorf("it imports %s with another signature than WASI's", name)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/zarf-host/zarf-host/cmd/internal/render"
 	"github.com/zarf-host/zarf-host/host"
@@ -29,10 +30,18 @@ type operationFlags struct {
 	components    string
 	plugins       []string
 	pluginConfigs []string
+	grants        []string
+	sandbox       string
 	lockTimeout   time.Duration
 	deadline      time.Duration
 	planDigest    string
 	retries       int
+	noHooks       bool
+}
+
+// noHooksFlag adds --no-hooks, Helm's name, to commands that uninstall releases.
+func noHooksFlag(flags *pflag.FlagSet, to *bool) {
+	flags.BoolVar(to, "no-hooks", false, "do not run the pre-delete and post-delete hooks of charts that are uninstalled; others run")
 }
 
 func (o *operationFlags) add(cmd *cobra.Command) {
@@ -43,6 +52,8 @@ func (o *operationFlags) add(cmd *cobra.Command) {
 	f.StringVar(&o.components, "components", "", "`names` of components, with globs; a leading '-' excludes")
 	f.StringArrayVar(&o.plugins, "plugin", nil, "WASM `module` to ask at the hooks that it declares; repeatable")
 	f.StringArrayVar(&o.pluginConfigs, "plugin-config", nil, "configuration of a plugin, NAME=FILE or NAME.key=value; repeatable")
+	f.StringArrayVar(&o.grants, "grant", nil, "what a plugin may ask for, NAME=CAPABILITY, NAME=CAPABILITY@NAMESPACE or NAME=CAPABILITY@* for everywhere; repeatable")
+	f.StringVar(&o.sandbox, "plugin-sandbox", "child", "child: each plugin runs in a process that can do nothing else; in-process: leave that wall out")
 	f.DurationVar(&o.lockTimeout, "lock-timeout", 0, "how long to wait for another operation on the package")
 	f.DurationVar(&o.deadline, "deadline", 0, "limit of the whole operation; 0 is none")
 	f.StringVar(&o.planDigest, "plan-digest", "", "carry out the plan with this `digest` and no other")
@@ -50,7 +61,7 @@ func (o *operationFlags) add(cmd *cobra.Command) {
 
 // common makes the engine's options of the flags. The caller calls the function it gets when done.
 func (r *root) common(ctx context.Context, o operationFlags, timeout time.Duration) (host.Common, func(), error) {
-	plugins, closePlugins, err := r.openPlugins(ctx, o.plugins, o.pluginConfigs)
+	plugins, closePlugins, err := r.openPlugins(ctx, o)
 	if err != nil {
 		return host.Common{}, nil, err
 	}
@@ -58,19 +69,33 @@ func (r *root) common(ctx context.Context, o operationFlags, timeout time.Durati
 	c.Plugins, c.Reviewer = plugins, &reviewer{root: r, confirm: o.confirm}
 	c.DryRun, c.PlanDigest, c.Retries = o.dryRun, o.planDigest, pushRetries(o.retries)
 	c.LockTimeout, c.Deadline, c.Timeout = o.lockTimeout, o.deadline, timeout
+	c.NoUninstallHooks = o.noHooks
 	return c, closePlugins, nil
 }
 
 // openPlugins loads the plugins that flags name. Configuration for a plugin that is not among them
 // is refused before any is loaded: a misspelt name must not leave a guard without its rules.
-func (r *root) openPlugins(ctx context.Context, paths, configs []string) ([]host.Plugin, func(), error) {
-	byName, err := wasm.ParseConfigFlags(configs, os.ReadFile)
+func (r *root) openPlugins(ctx context.Context, o operationFlags) ([]host.Plugin, func(), error) {
+	byName, err := wasm.ParseConfigFlags(o.pluginConfigs, os.ReadFile)
 	if err != nil {
 		return nil, nil, err
 	}
-	names, err := pluginNames(paths)
+	grants, err := hook.ParseGrantFlags(o.grants)
 	if err != nil {
 		return nil, nil, err
+	}
+	sandbox, err := wasm.ParseSandbox(o.sandbox)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--plugin-sandbox: %w", err)
+	}
+	names, err := pluginNames(o.plugins)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(grants)) {
+		if !slices.Contains(names, name) {
+			return nil, nil, fmt.Errorf("--grant names plugin %q, which no --plugin loads; loaded: %s", name, quoted(names))
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		if !slices.Contains(names, name) {
@@ -84,8 +109,10 @@ func (r *root) openPlugins(ctx context.Context, paths, configs []string) ([]host
 		}
 	}
 	var plugins []host.Plugin
-	for i, path := range paths {
-		p, err := host.OpenPlugin(ctx, path, host.PluginOptions{Config: byName[names[i]], Sink: r.sink(), CacheDir: r.remote.cacheDir()})
+	for i, path := range o.plugins {
+		p, err := host.OpenPlugin(ctx, path, host.PluginOptions{
+			Config: byName[names[i]], Grants: grants[names[i]], Sandbox: sandbox, Sink: r.sink(), CacheDir: r.remote.cacheDir(),
+		})
 		var failed *wasm.Error
 		switch {
 		case err == nil:

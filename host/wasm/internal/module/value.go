@@ -1,6 +1,9 @@
 package module
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 func (r *reader) valueType() (ValueType, error) {
 	b, err := r.byte()
@@ -105,4 +108,9 @@ func (r *reader) constInstr() error {
 		err = fmt.Errorf("instruction %#x in a constant", op)
 	}
 	return err
+}
+
+// Equal says whether two signatures are the same.
+func (t FuncType) Equal(other FuncType) bool {
+	return slices.Equal(t.Params, other.Params) && slices.Equal(t.Results, other.Results)
 }
