@@ -3,7 +3,7 @@
 // Command devregistry runs a real container registry on one machine, for the demo and the tests of
 // zarf-host: CNCF distribution, the one that Zarf's own registry is, with deletes on.
 //
-//	devregistry run --data-dir DIR [--port N] [--htpasswd USER:PASSWORD] [--tls] [--client-ca] [--no-delete]
+//	devregistry run --data-dir DIR [--port N] [--htpasswd USER:PASSWORD] [--tls] [--client-ca] [--no-delete] [--no-untag]
 //
 // The script beside this file, build, builds it. It is a module of its own because the product must
 // not have what distribution depends on.
@@ -54,6 +54,7 @@ func command(ctx context.Context, args []string, out, help io.Writer) error {
 	flags.BoolVar(&opts.tls, "tls", false, "serve HTTPS, with a certificate of DIR/ca.crt")
 	flags.BoolVar(&opts.clientCA, "client-ca", false, "demand a client certificate such as DIR/client.crt; implies --tls")
 	flags.BoolVar(&opts.noDelete, "no-delete", false, "refuse to delete anything")
+	flags.BoolVar(&opts.noUntag, "no-untag", false, "refuse to delete by tag, as registries do that know images by digest alone")
 	flags.BoolVar(&opts.dieWithParent, "die-with-parent", false, "stop when the process that started this one ends")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err

@@ -39,6 +39,7 @@ type options struct {
 	tls           bool
 	clientCA      bool
 	noDelete      bool
+	noUntag       bool
 	dieWithParent bool
 }
 
@@ -78,8 +79,12 @@ func serve(ctx context.Context, opts options, out io.Writer) error {
 		listener = tls.NewListener(listener, settings)
 	}
 	// The application's context outlives ctx, so that requests under way may end.
+	var handler http.Handler = handlers.NewApp(context.WithoutCancel(ctx), config)
+	if opts.noUntag {
+		handler = byDigestOnly(handler)
+	}
 	server := &http.Server{
-		Handler:  handlers.NewApp(context.WithoutCancel(ctx), config),
+		Handler:  handler,
 		ErrorLog: log.New(logs, "", log.LstdFlags),
 	}
 	ended := make(chan error, 1)
@@ -96,6 +101,21 @@ func serve(ctx context.Context, opts options, out io.Writer) error {
 		return server.Close() // whoever still talks to it is cut off
 	}
 	return nil
+}
+
+// byDigestOnly answers deletions by tag as registries do that have none. That comes before any question
+// of who asks.
+func byDigestOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, reference, manifest := strings.Cut(r.URL.Path, "/manifests/")
+		if r.Method != http.MethodDelete || !manifest || strings.Contains(reference, ":") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		_, _ = io.WriteString(w, `{"errors":[{"code":"UNSUPPORTED","message":"manifests are deleted by digest"}]}`)
+	})
 }
 
 func (o options) config() (*configuration.Configuration, error) {

@@ -130,7 +130,8 @@ func (p Package) DropComponent(name string) Package {
 // components that this deployment installs: they get the new definition. A component that is
 // recorded and not touched keeps its recorded definition, whether the new package has it or not,
 // since that is what runs; one that is neither is left out, as Zarf leaves out what is not
-// selected. The order is the new definition's, then that of the record for what only the record
+// selected. A component of a differential package lacks the images and repos that its base brought:
+// the recorded ones are added, so that nobody takes them for unused. The order is the new definition's, then that of the record for what only the record
 // has, for definitions and entries alike.
 func (p Package) Define(definition spec.Package, touched ...string) Package {
 	var components []spec.Component
@@ -138,6 +139,9 @@ func (p Package) Define(definition spec.Package, touched ...string) Package {
 		recorded, isRecorded := p.deployedDefinition(c.Name)
 		switch {
 		case slices.Contains(touched, c.Name):
+			if definition.Build.Differential {
+				c = p.completed(c)
+			}
 			components = append(components, c)
 		case isRecorded:
 			components = append(components, recorded)
@@ -151,6 +155,26 @@ func (p Package) Define(definition spec.Package, touched ...string) Package {
 	p.Data = definition
 	p.Data.Components = components
 	return p.ordered()
+}
+
+// completed returns a component of a differential package with the images and repos that the record
+// has of it.
+func (p Package) completed(c spec.Component) spec.Component {
+	recorded, _ := p.deployedDefinition(c.Name)
+	has := c.AllImages()
+	c.Images = slices.Clone(c.Images)
+	for _, image := range recorded.Images {
+		if !slices.Contains(has, image) {
+			c.Images = append(c.Images, image)
+		}
+	}
+	c.Repos = slices.Clone(c.Repos)
+	for _, repo := range recorded.Repos {
+		if !slices.Contains(c.Repos, repo) {
+			c.Repos = append(c.Repos, repo)
+		}
+	}
+	return c
 }
 
 // closeStuck marks as failed what an earlier program began and did not live to finish.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"path"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -17,6 +18,22 @@ type Image struct {
 	// Reference is the name by which the definition names it, with its host.
 	Reference string
 	Layers    []Layer
+	// Index makes it an index that names one image, as an image that is pinned by the digest of an
+	// index is kept. The digests of both do not depend on a digest in the reference: see Digests.
+	Index bool
+}
+
+// Digests are those of what the reference names and of the image in it, which differ if it is an index.
+func (i Image) Digests() (root, image string, err error) {
+	l := &imageLayout{seen: map[digest.Digest]bool{}}
+	d, err := l.image(i)
+	if err != nil {
+		return "", "", err
+	}
+	alone := i
+	alone.Index = false
+	below, err := l.image(alone)
+	return d.Digest.String(), below.Digest.String(), err
 }
 
 // Layer is Size bytes of noise. Layers with the same seed and size are the same.
@@ -61,11 +78,12 @@ type imageLayout struct {
 }
 
 func (l *imageLayout) image(img Image) (ocispec.Descriptor, error) {
+	name, _, _ := strings.Cut(img.Reference, "@")
 	m := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest}
 	m.SchemaVersion = 2
 	var err error
 	if m.Config, err = l.json(ocispec.MediaTypeImageConfig, map[string]any{
-		"architecture": "amd64", "os": "linux", "comment": img.Reference,
+		"architecture": "amd64", "os": "linux", "comment": name,
 	}); err != nil {
 		return ocispec.Descriptor{}, err
 	}
@@ -76,7 +94,14 @@ func (l *imageLayout) image(img Image) (ocispec.Descriptor, error) {
 		}
 		m.Layers = append(m.Layers, d)
 	}
-	return l.json(ocispec.MediaTypeImageManifest, m)
+	d, err := l.json(ocispec.MediaTypeImageManifest, m)
+	if err != nil || !img.Index {
+		return d, err
+	}
+	d.Platform = &ocispec.Platform{Architecture: "amd64", OS: "linux"}
+	index := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{d}}
+	index.SchemaVersion = 2
+	return l.json(ocispec.MediaTypeImageIndex, index)
 }
 
 func (l *imageLayout) layer(layer Layer) (ocispec.Descriptor, error) {

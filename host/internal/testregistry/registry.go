@@ -35,6 +35,8 @@ type Options struct {
 	ClientCA bool
 	// NoDelete refuses to delete anything.
 	NoDelete bool
+	// NoUntag refuses to delete by tag, but not by digest.
+	NoUntag bool
 }
 
 // Registry is a running registry. Killed and restarted, it has the same address and data.
@@ -209,7 +211,7 @@ func (r *Registry) start(port string) error {
 	if r.opts.User != "" {
 		args = append(args, "--htpasswd", r.opts.User+":"+r.opts.Password)
 	}
-	for flag, set := range map[string]bool{"--tls": r.opts.TLS, "--client-ca": r.opts.ClientCA, "--no-delete": r.opts.NoDelete} {
+	for flag, set := range map[string]bool{"--tls": r.opts.TLS, "--client-ca": r.opts.ClientCA, "--no-delete": r.opts.NoDelete, "--no-untag": r.opts.NoUntag} {
 		if set {
 			args = append(args, flag)
 		}
