@@ -163,9 +163,15 @@ func TestL15NothingBesideTheRequest(t *testing.T) {
 }
 
 func TestL12ConcurrentCalls(t *testing.T) {
+	for mode, sandbox := range sandboxes() {
+		t.Run(mode, func(t *testing.T) { concurrentCalls(t, sandbox) })
+	}
+}
+
+func concurrentCalls(t *testing.T, sandbox wasm.Sandbox) {
 	p, err := load(t, annotated(t, guests.Command(1, func(p *guests.Program) []byte {
 		return p.Print(1, guests.Answer("r1", "allow"))
-	})), wasm.Options{})
+	})), wasm.Options{Sandbox: sandbox})
 	if err != nil {
 		t.Fatal(err)
 	}

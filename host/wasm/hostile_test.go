@@ -3,6 +3,7 @@ package wasm_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -130,51 +131,78 @@ func TestHostile(t *testing.T) {
 			return append(guests.Const(-8), 0x28, 2, 0, guests.Drop)
 		}), wasm.KindTrap, "out of bounds memory"},
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			limits := wasm.Limits{Run: 300 * time.Millisecond, Memory: 8 << 20, Stdout: 64 << 10, Stderr: 4 << 10}
-			switch tt.kind {
-			case wasm.KindDeadline:
-			case wasm.KindFuel:
-				limits.Run, limits.Fuel = 10*time.Second, 1_000_000
-			default:
-				limits.Run = 10 * time.Second
+	for mode, sandbox := range sandboxes() {
+		t.Run(mode, func(t *testing.T) {
+			before := held()
+			for name, tt := range tests {
+				t.Run(name, func(t *testing.T) { endsAs(t, annotated(t, tt.module), sandbox, tt.kind, tt.want) })
 			}
-			p, err := load(t, annotated(t, tt.module), wasm.Options{Limits: limits})
-			if err != nil {
-				t.Fatal(err)
-			}
-			began := time.Now()
-			res, err := p.Call(t.Context(), request())
-			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("it took %v", took)
-			}
-			if tt.kind == "" {
-				if err != nil || res.Response.Verdict != hook.Allow {
-					t.Fatalf("answered %+v, %v", res.Response, err)
-				}
-				if len(res.Log) > 5<<10 {
-					t.Errorf("kept %d bytes of log", len(res.Log))
-				}
-				return
-			}
-			var failure *wasm.Error
-			if !errors.As(err, &failure) {
-				t.Fatalf("error is %v, wanted one of kind %s", err, tt.kind)
-			}
-			if failure.Kind != tt.kind || !strings.Contains(err.Error(), tt.want) || failure.Plugin != "guest" {
-				t.Errorf("error is %v, wanted kind %s with %q", err, tt.kind, tt.want)
-			}
-			if strings.Contains(err.Error(), "\n") {
-				t.Errorf("error has several lines: %q", err)
-			}
-			if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-				t.Errorf("error passes for a done context: %v", err)
-			}
-			if res.Response.Verdict != "" {
-				t.Errorf("a failure has the verdict %q", res.Response.Verdict)
+			// What a guest takes its process takes, where it has one.
+			if grown := int64(held()) - int64(before); sandbox == wasm.SandboxChild && grown > 64<<20 {
+				t.Errorf("the host grew by %d MiB", grown>>20)
 			}
 		})
+	}
+}
+
+func sandboxes() map[string]wasm.Sandbox {
+	return map[string]wasm.Sandbox{"child": wasm.SandboxChild, "in process": wasm.SandboxInProcess}
+}
+
+// held is all memory that this process has from the system.
+func held() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Sys - m.HeapReleased
+}
+
+// endsAs runs a module whose end must be of a kind; no kind is an answer.
+func endsAs(t *testing.T, module []byte, sandbox wasm.Sandbox, kind wasm.Kind, want string) {
+	limits := wasm.Limits{Run: 300 * time.Millisecond, Memory: 8 << 20, Stdout: 64 << 10, Stderr: 4 << 10}
+	switch kind {
+	case wasm.KindDeadline:
+	case wasm.KindFuel:
+		limits.Run, limits.Fuel = 10*time.Second, 1_000_000
+	default:
+		limits.Run = 10 * time.Second
+	}
+	p, err := load(t, module, wasm.Options{Limits: limits, Sandbox: sandbox})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	res, err := p.Call(t.Context(), request())
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if kind == "" {
+		if err != nil || res.Response.Verdict != hook.Allow {
+			t.Fatalf("answered %+v, %v", res.Response, err)
+		}
+		if len(res.Log) > 5<<10 {
+			t.Errorf("kept %d bytes of log", len(res.Log))
+		}
+		return
+	}
+	var failure *wasm.Error
+	if !errors.As(err, &failure) {
+		t.Fatalf("error is %v, wanted one of kind %s", err, kind)
+	}
+	if failure.Kind != kind || !strings.Contains(err.Error(), want) || failure.Plugin != "guest" {
+		t.Errorf("error is %v, wanted kind %s with %q", err, kind, want)
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("error has several lines: %q", err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		t.Errorf("error passes for a done context: %v", err)
+	}
+	if res.Response.Verdict != "" {
+		t.Errorf("a failure has the verdict %q", res.Response.Verdict)
+	}
+	if took := time.Since(began); kind == wasm.KindDeadline && took > 300*time.Millisecond+2*time.Second {
+		t.Errorf("it ended after %v, by a later limit than its own", took)
 	}
 }
 

@@ -13,7 +13,7 @@ func TestL13LoadAndClose(t *testing.T) {
 	module := allower(t)
 	cycle := func(n int) {
 		for range n {
-			p, err := wasm.Load(t.Context(), module, wasm.Options{NoCache: true})
+			p, err := wasm.Load(t.Context(), module, wasm.Options{NoCache: true, Sandbox: wasm.SandboxInProcess})
 			if err != nil {
 				t.Fatal(err)
 			}
