@@ -45,6 +45,9 @@ func (a asker) ask(ctx context.Context, name hook.Name, p plan.Plan, result *hoo
 			ID: requestID(), Hook: name, Time: a.common.Now(), Operation: a.operation, Package: &a.pkg,
 			Deployed: a.deployed, Plan: body, Result: result, Cluster: a.cluster, User: a.common.User,
 		}
+		if point.Collisions {
+			request.Collisions = conflicts(p)
+		}
 		a.common.say(event.Debug, "hook", fmt.Sprintf("asking plugin %q at %s", plugin.Name(), name))
 		response, err := plugin.Ask(ctx, request)
 		if ctx.Err() != nil {
@@ -52,11 +55,17 @@ func (a asker) ask(ctx context.Context, name hook.Name, p plan.Plan, result *hoo
 		}
 		if err == nil {
 			// A misspelt name must not let go what the plugin believes to be safe.
-			_, _, err = p.WithKept(keeps(plugin.Name(), response.Keep)...)
+			if _, _, err = p.WithKept(keeps(plugin.Name(), response.Keep)...); err == nil {
+				err = request.Expect().CheckCollisions(response.Collisions)
+			}
 		}
 		answers = append(answers, hook.Answer{Plugin: plugin.Name(), Response: response, Err: err})
 	}
-	return hook.Fold(point, answers), nil
+	out := hook.Fold(point, answers)
+	if point.Collisions {
+		out.Collisions = hook.Judge(conflicts(p), answers)
+	}
+	return out, nil
 }
 
 // requestID returns an id that a plugin cannot know before it is asked.
@@ -79,6 +88,9 @@ func (a asker) decide(ctx context.Context, p plan.Plan, first hook.Name) (plan.P
 	if first != "" {
 		hooks = append(hooks, first)
 	}
+	if len(p.Collisions) > 0 {
+		hooks = append(hooks, hook.Collision)
+	}
 	if prunes(p) {
 		hooks = append(hooks, hook.PrePrune)
 	}
@@ -88,6 +100,7 @@ func (a asker) decide(ctx context.Context, p plan.Plan, first hook.Name) (plan.P
 			return p, outcomes, err
 		}
 		outcomes = append(outcomes, outcome)
+		p = p.WithJudged(judged(outcome)...)
 		if outcome.Verdict == hook.Deny {
 			continue
 		}
@@ -112,7 +125,7 @@ func prunes(p plan.Plan) bool {
 // has reports whether the operation has a hook.
 func (a asker) has(name hook.Name) bool {
 	switch name {
-	case hook.PreDeploy, hook.PostDeploy:
+	case hook.PreDeploy, hook.Collision, hook.PostDeploy:
 		return a.operation.Name == hook.OperationDeploy
 	case hook.PrePrune:
 		return a.operation.Name == hook.OperationDeploy || a.operation.Flags["prune"] != ""

@@ -54,6 +54,11 @@ type DeployOptions struct {
 	// package, configuration and selection are those deployed last.
 	SkipUnchanged bool
 	SkipSame      bool
+	// ReleaseName deploys the package under another name than its own: as a package of its own beside
+	// others of its name.
+	ReleaseName string
+	// Accept are the kinds of collisions that do not stop the deployment, unless a plugin says so.
+	Accept []plan.CollisionKind
 	// SkipValuesSchema does not hold the values against the package's schema.
 	SkipValuesSchema bool
 }
@@ -88,6 +93,9 @@ func Deploy(ctx context.Context, o DeployOptions) (result Result, err error) {
 	defer func() { err = secrets.error(err) }()
 	o.Sink = secrets.sink(o.Sink)
 	o.Common = o.defaulted()
+	if err := checkReleaseName(o.ReleaseName); err != nil {
+		return Result{}, err
+	}
 	ctx, cancel := o.bounded(ctx)
 	defer cancel()
 	d := &deployment{DeployOptions: o, start: o.Now(), secrets: secrets}
@@ -100,13 +108,13 @@ func Deploy(ctx context.Context, o DeployOptions) (result Result, err error) {
 		return Result{}, err
 	}
 	if err := d.reuse(ctx); err != nil {
-		return Result{}, err
+		return Result{}, d.refused(ctx, err)
 	}
 	if err := d.resolve(ctx); err != nil {
 		return Result{}, err
 	}
 	if err := d.connect(ctx); err != nil {
-		return Result{}, err
+		return Result{}, d.refused(ctx, err)
 	}
 	if err := d.preflightValues(); err != nil {
 		return Result{}, err
@@ -122,6 +130,8 @@ func Deploy(ctx context.Context, o DeployOptions) (result Result, err error) {
 type deployment struct {
 	DeployOptions
 	start time.Time
+
+	originalName string // the package's own, where it is deployed under another one
 
 	validator  *validate.Validator
 	pkg        *Package
@@ -143,6 +153,7 @@ type deployment struct {
 	live     map[object.Key]object.Live // what was observed last
 	stored   *state.DeployConfig        // the recorded configuration that is used again
 	secrets  *mask                      // takes what was supplied out of what comes out
+	found    []plan.Image        // what the registry had when it was asked first
 	// unprunable is why images cannot be pruned although that was asked for.
 	unprunable *ImagePruneError
 }
@@ -179,6 +190,7 @@ func (d *deployment) open(ctx context.Context) (err error) {
 		d.say(event.Warn, "open", "the package is signed, and its signature was not verified")
 	}
 	d.definition = d.pkg.Definition()
+	d.rename()
 	return nil
 }
 
@@ -316,7 +328,7 @@ func (d *deployment) dial(ctx context.Context) (err error) {
 // connectServices reads which registry and git server the cluster has, and tells the templates. A
 // connected package needs neither, and whoever deploys it may not be allowed to know.
 func (d *deployment) connectServices(ctx context.Context) (err error) {
-	d.services, err = readServices(ctx, d.conn, d.Common)
+	d.services, err = readServices(ctx, d.conn, d.Common, d.namespaces())
 	switch {
 	case err != nil && d.connected() && cluster.IsForbidden(err):
 		d.services = &services{conn: d.conn, common: d.Common}
@@ -348,7 +360,9 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 			Name: def.Metadata.Name, Version: def.Metadata.Version, Flavor: def.Build.Flavor,
 			Architecture: def.Build.Architecture, Digest: d.pkg.Digest(), Source: d.pkg.Source(),
 			NamespaceOverride: d.resolved.Config.NamespaceOverride, Connected: d.connected(), Signed: d.pkg.Signed(),
+			OriginalName: d.originalName,
 		},
+		Accept: d.Accept, Identity: d.identity(),
 		Definition: def, Selected: names(d.selected), Scopes: d.Prune,
 		Unselected:    unselected(d.recordName(), def.Components, d.selected),
 		AllowDataLoss: d.AllowDataLoss, TakeOwnership: d.TakeOwnership, ConfigDigest: d.digest,
@@ -357,20 +371,23 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 	if d.conn == nil {
 		return plan.ForDeploy(facts), nil
 	}
+	var refused reads
 	var err error
-	if d.record, err = readRecord(ctx, d.conn, d.charts, d.recordName(), d.resolved.Config.NamespaceOverride); err != nil {
+	d.record, err = readRecord(ctx, d.conn, d.charts, d.recordName(), d.resolved.Config.NamespaceOverride)
+	if err = refused.unless(err); err != nil {
 		return plan.Plan{}, err
 	}
 	if err := d.stillReusable(); err != nil {
 		return plan.Plan{}, err
 	}
-	facts.Warnings = append(facts.Warnings, d.record.Notes...)
+	facts.Warnings = slices.Concat(facts.Warnings, d.record.Notes, d.hooksLeftOut())
 	facts.Own = d.record.Own
 	if d.record.Exists {
 		facts.Record = &d.record.Package
 		facts.Config.Changed = config.Changed(d.record.Package.DeployConfig, d.resolved.Config)
 	}
 	o := newObserver(d.charts, d.record.Own, &facts)
+	o.refused = &refused
 	o.kept()
 	if err := o.recorded(ctx, facts.Record); err != nil {
 		return plan.Plan{}, err
@@ -380,20 +397,28 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 			return plan.Plan{}, err
 		}
 	}
+	if err := o.claims(ctx, d.conn.Records(), d.Prune.Has(plan.ScopeClusterResources)); err != nil {
+		return plan.Plan{}, err
+	}
 	if err := o.look(ctx); err != nil {
 		return plan.Plan{}, err
 	}
-	if !d.connected() {
-		if facts.Images, err = d.services.images(ctx, d.images, d.selected); err != nil {
-			return plan.Plan{}, err
-		}
+	if facts.Images, err = d.wantedImages(ctx); err != nil {
+		return plan.Plan{}, err
 	}
 	for i, w := range facts.Wanted {
 		facts.Wanted[i].CannotRender = d.secrets.text(w.CannotRender)
 	}
 	d.live = facts.Live
+	if facts.Access, err = o.access(ctx, d.conn, []string{state.Namespace}, d.permissions(facts.Images)...); err != nil {
+		return plan.Plan{}, err
+	}
+	facts.Access.SkipUnchanged = d.SkipUnchanged
 	p := plan.ForDeploy(facts)
 	p.NeedsCluster = true
+	if err := refused.preflight(ctx, d.conn, d.Common, p.Permissions); err != nil {
+		return plan.Plan{}, err
+	}
 	return d.planImages(ctx, p, facts)
 }
 
@@ -403,7 +428,7 @@ func (d *deployment) connected() bool { return d.Connected || d.definition.Metad
 func (d *deployment) decide(ctx context.Context, again string) (Result, error) {
 	p, err := d.observe(ctx)
 	if err != nil {
-		return Result{}, err
+		return Result{}, d.refused(ctx, err)
 	}
 	if d.SkipSame && p.SameAsDeployed {
 		d.say(event.Info, "plan", "package, configuration and selection are those deployed last: nothing to do")
@@ -414,8 +439,13 @@ func (d *deployment) decide(ctx context.Context, again string) (Result, error) {
 	}
 	a := d.asker()
 	var outcomes []hook.Outcome
-	if len(p.Denials()) == 0 {
-		if p, outcomes, err = a.decide(ctx, p, hook.PreDeploy); err != nil {
+	if len(p.Refusals()) == 0 {
+		asked := p
+		p, outcomes, err = a.decide(ctx, p, hook.PreDeploy)
+		if err == nil { // what is kept after all is let go of, which takes other rights than deleting it
+			err = preflightAccess(ctx, d.conn, d.Common, newPermissions(p, asked))
+		}
+		if err != nil {
 			return Result{Plan: p, Outcomes: outcomes}, err
 		}
 	}
@@ -454,9 +484,15 @@ func (d *deployment) asker() asker {
 	if len(d.Prune) > 0 {
 		flags["prune"] = fmt.Sprint(d.Prune)
 	}
+	if len(d.Accept) > 0 {
+		flags["accept-collision"] = acceptFlag(d.Accept)
+	}
+	if d.ReleaseName != "" {
+		flags["release-name"] = d.ReleaseName
+	}
 	for name, on := range map[string]bool{
 		"connected": d.Connected, "allow-data-loss": d.AllowDataLoss, "take-ownership": d.TakeOwnership, "dry-run": d.DryRun,
-		"skip-values-schema-validation": d.SkipValuesSchema,
+		"skip-values-schema-validation": d.SkipValuesSchema, "no-hooks": d.NoUninstallHooks,
 	} {
 		if on {
 			flags[name] = "true"
@@ -487,6 +523,7 @@ func (d *deployment) carryOut(ctx context.Context, decided Result) (Result, erro
 		if err != nil {
 			return result, err
 		}
+		d.tellAccepted(result.Plan)
 		engine := d.engine(result.Plan, &recorder{records: d.conn.Records(), current: d.record, version: d.cliVersion()})
 		done, err := engine.Deploy(ctx, d.order(&result))
 		result.Applied = &done
@@ -511,7 +548,7 @@ func (d *deployment) again(ctx context.Context, decided Result) (Result, error) 
 	if err != nil {
 		return decided, err
 	}
-	kept, _, err := now.WithKept(decided.Plan.Asked()...)
+	kept, _, err := now.WithJudged(decided.Plan.Judged()...).WithKept(decided.Plan.Asked()...)
 	if err == nil && kept.Digest == decided.Plan.Digest {
 		return decided, nil
 	}
@@ -546,7 +583,7 @@ func (d *deployment) order(result *Result) apply.Deployment {
 	return apply.Deployment{
 		Plan: result.Plan, Definition: d.definition, Selected: names(d.selected), Record: record,
 		Config: d.resolved.Config, SkipUnchanged: d.SkipUnchanged, Inherited: d.inherited(),
-		Identity: state.Identity{Repository: repository(d.pkg.Source())},
+		Identity: d.identity(), Accepted: acceptances(result.Plan, d.User),
 		Event: state.PackageEvent{
 			Type: state.Deploy, Timestamp: d.Now(), Version: d.definition.Metadata.Version,
 			Flavor: d.definition.Build.Flavor, Digest: d.pkg.Digest(), Source: d.pkg.Source(), ConfigDigest: d.digest,

@@ -22,6 +22,8 @@ type observer struct {
 	facts  *plan.Facts
 	refs   map[object.Key]object.Ref
 	crds   []object.Ref
+	// refused, if set, takes the refusals of reads that are not to end the observation.
+	refused *reads
 }
 
 func newObserver(client *chart.Client, own state.Own, facts *plan.Facts) *observer {
@@ -34,7 +36,7 @@ func newObserver(client *chart.Client, own state.Own, facts *plan.Facts) *observ
 // release reads what Helm has stored of a release, as recovery will leave it.
 func (o *observer) release(ctx context.Context, r object.Release) (chart.History, error) {
 	history, err := o.client.History(ctx, r)
-	if err != nil {
+	if err = o.refused.unless(err); err != nil {
 		return history, fmt.Errorf("reading release %s: %w", r, err)
 	}
 	if _, known := o.facts.Releases[r]; known {
@@ -58,6 +60,7 @@ func (o *observer) release(ctx context.Context, r object.Release) (chart.History
 			Release: r, Revision: recovery.Revision, Status: recovery.Status, Action: recoveryText(recovery),
 		})
 	}
+	has.Revisions, has.UninstallHooks = len(history.Revisions), history.UninstallHooks()
 	for _, d := range history.ObjectsSinceDeployed() {
 		has.Objects = append(has.Objects, plan.Rendered{Ref: d.Ref, Keep: d.Keep()})
 		o.want(d.Ref)
@@ -136,6 +139,12 @@ func (o *observer) wanted(ctx context.Context, r release, settable template.Sett
 		return fmt.Errorf("rendering chart %q of component %q: %w", r.chart, r.component, err)
 	default:
 		w.Namespaces = rendered.Namespaces
+		for _, d := range rendered.CRDs {
+			w.CRDs = append(w.CRDs, d.Ref)
+		}
+		for _, s := range wants.Secrets {
+			w.Secrets = append(w.Secrets, s.Name)
+		}
 		if w.Version == "" && wants.Generated == nil {
 			w.Version = rendered.ChartVersion
 		}
@@ -154,7 +163,8 @@ func (o *observer) wanted(ctx context.Context, r release, settable template.Sett
 		}
 		w.KnownAfterApply = slices.Sorted(maps.Keys(known))
 		if len(known) == 0 {
-			if w.Unchanged, err = o.client.Unchanged(ctx, wants, rendered, history); err != nil {
+			w.Unchanged, err = o.client.Unchanged(ctx, wants, rendered, history)
+			if err = o.refused.unless(err); err != nil {
 				return fmt.Errorf("comparing release %s: %w", r.Release, err)
 			}
 		}
@@ -183,7 +193,7 @@ func (o *observer) markers(d chart.Document, settable template.Settable, known m
 func (o *observer) look(ctx context.Context) error {
 	refs := slices.SortedFunc(maps.Values(o.refs), object.Ref.Compare)
 	live, err := o.client.Observe(ctx, refs)
-	if err != nil {
+	if err = o.refused.unless(err); err != nil {
 		return fmt.Errorf("observing the objects in the cluster: %w", err)
 	}
 	o.facts.Live = live
@@ -192,7 +202,7 @@ func (o *observer) look(ctx context.Context) error {
 			continue
 		}
 		resources, err := o.client.CustomResources(ctx, crd)
-		if err != nil {
+		if err = o.refused.unless(err); err != nil {
 			return fmt.Errorf("looking for resources of %s: %w", crd, err)
 		}
 		if len(resources) > 0 {

@@ -57,7 +57,8 @@ func (d *deployment) preflightPlan(ctx context.Context, p plan.Plan, again strin
 	if d.conn == nil {
 		return nil
 	}
-	failed := errors.Join(preflightError(p.Blocked), preflightRecord(d.order(&Result{Plan: p})))
+	failed := errors.Join(preflightError(p.Blocked), preflightRecord(d.order(&Result{Plan: p})),
+		preflightAccess(ctx, d.conn, d.Common, p.Permissions))
 	if d.unprunable != nil {
 		failed = errors.Join(failed, d.unprunable.preflight())
 	}

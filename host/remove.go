@@ -56,7 +56,7 @@ func Remove(ctx context.Context, o RemoveOptions) (result Result, err error) {
 		return Result{}, err
 	}
 	if err := r.connect(ctx); err != nil {
-		return Result{}, err
+		return Result{}, r.refused(ctx, err)
 	}
 	if r.over {
 		return Result{Recorded: true}, nil
@@ -258,13 +258,17 @@ func (r *removal) observe(ctx context.Context) (plan.Plan, error) {
 	}
 	has := &r.record.Package
 	facts.Record, facts.Own = has, r.record.Own
-	facts.Warnings = append(facts.Warnings, r.record.Notes...)
+	facts.Warnings = slices.Concat(facts.Warnings, r.record.Notes, r.hooksLeftOut())
 	facts.Package.Version, facts.Package.Flavor = has.Data.Metadata.Version, has.Data.Build.Flavor
 	facts.Package.Architecture, facts.Package.Digest = has.Data.Build.Architecture, has.Digest
 	facts.Package.Connected = has.Connectivity == state.Connected
-	o := newObserver(r.charts, r.record.Own, &facts)
+	o, refused := newObserver(r.charts, r.record.Own, &facts), reads{}
+	o.refused = &refused
 	o.kept()
 	if err := o.recorded(ctx, has); err != nil {
+		return plan.Plan{}, err
+	}
+	if err := o.claims(ctx, r.conn.Records(), true); err != nil {
 		return plan.Plan{}, err
 	}
 	if err := o.look(ctx); err != nil {
@@ -272,25 +276,36 @@ func (r *removal) observe(ctx context.Context) (plan.Plan, error) {
 	}
 	r.live = facts.Live
 	facts.Recovery = nil // an uninstall takes a release however it was left
+	var err error
+	if facts.Access, err = o.access(ctx, r.conn, nil, r.permissions()...); err != nil {
+		return plan.Plan{}, err
+	}
 	p := plan.ForRemove(facts)
 	p.NeedsCluster = true
+	if err := refused.preflight(ctx, r.conn, r.Common, p.Permissions); err != nil {
+		return plan.Plan{}, err
+	}
 	return r.planImages(ctx, p, facts)
 }
 
 func (r *removal) decide(ctx context.Context, again string) (Result, error) {
 	p, err := r.observe(ctx)
 	if err != nil {
-		return Result{}, err
+		return Result{}, r.refused(ctx, err)
 	}
-	failed := preflightError(p.Blocked)
+	failed := errors.Join(preflightError(p.Blocked), preflightAccess(ctx, r.conn, r.Common, p.Permissions))
 	if r.unprunable != nil {
 		failed = errors.Join(failed, r.unprunable.preflight())
 	}
 	if failed != nil {
 		return Result{Plan: p, Recorded: true}, r.refuse(ctx, p, again, failed)
 	}
+	asked := p
 	p, outcomes, err := r.asker().decide(ctx, p, hook.PreRemove)
 	result := Result{Plan: p, Outcomes: outcomes, Recorded: r.conn != nil}
+	if err == nil { // what is kept after all is let go of, which takes other rights than deleting it
+		err = preflightAccess(ctx, r.conn, r.Common, newPermissions(p, asked))
+	}
 	if err != nil {
 		return result, err
 	}
@@ -304,6 +319,9 @@ func (r *removal) asker() asker {
 	}
 	if r.DryRun {
 		a.operation.Flags["dry-run"] = "true"
+	}
+	if r.NoUninstallHooks {
+		a.operation.Flags["no-hooks"] = "true"
 	}
 	if len(r.Prune) > 0 {
 		a.operation.Flags["prune"] = fmt.Sprint(r.Prune)

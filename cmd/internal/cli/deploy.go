@@ -24,6 +24,8 @@ type deployFlags struct {
 	prune         string
 	allowDataLoss bool
 	takeOwnership bool
+	accept        []string
+	releaseName   string
 	skipUnchanged bool
 	skipSame      bool
 	timeout       time.Duration
@@ -46,10 +48,13 @@ func (d *deployFlags) add(cmd *cobra.Command) {
 	f.BoolVar(&d.connected, "connected", false, "let the cluster pull images and repositories itself")
 	f.StringVar(&d.prune, "prune", "", "delete what the package no longer has, in these `scopes`: cluster-resources, images or all")
 	f.Lookup("prune").NoOptDefVal = string(plan.ScopeAll)
+	noHooksFlag(f, &d.noHooks)
 	f.BoolVar(&d.allowDataLoss, "allow-data-loss", false, "let a prune delete namespaces, volumes, claims, and CRDs that have resources")
 	f.BoolVar(&d.takeOwnership, "take-ownership", false, "take over objects that exist already, whoever owns them")
 	f.BoolVar(&d.takeOwnership, "adopt-existing-resources", false, "take over objects that exist already, whoever owns them")
 	_ = f.MarkDeprecated("adopt-existing-resources", "use --take-ownership")
+	f.StringSliceVar(&d.accept, "accept-collision", nil, "go on in spite of collisions of this `kind`: package-name, downgrade, flavor-change, release-name or object; repeatable")
+	f.StringVar(&d.releaseName, "release-name", "", "deploy the package under this `name`, as a package of its own")
 	f.BoolVar(&d.skipUnchanged, "skip-unchanged", false, "leave out releases that are unchanged")
 	f.BoolVar(&d.skipSame, "skip-same", false, "do nothing when package, configuration and selection are those deployed last")
 	f.DurationVar(&d.timeout, "timeout", 15*time.Minute, "limit of the wait for each release")
@@ -123,6 +128,10 @@ func (r *root) deployOptions(cmd *cobra.Command, source string, flags deployFlag
 	if err != nil {
 		return host.DeployOptions{}, nil, err
 	}
+	accept, err := plan.ParseCollisionKinds(flags.accept)
+	if err != nil {
+		return host.DeployOptions{}, nil, fmt.Errorf("--accept-collision: %w", err)
+	}
 	layers, err := flags.layers()
 	if err != nil {
 		return host.DeployOptions{}, nil, err
@@ -136,7 +145,7 @@ func (r *root) deployOptions(cmd *cobra.Command, source string, flags deployFlag
 		Common: common, Source: source, Layers: layers, Components: flags.components, Interactive: interactive,
 		Connected: flags.connected, Prune: scopes, AllowDataLoss: flags.allowDataLoss,
 		TakeOwnership: flags.takeOwnership, SkipUnchanged: flags.skipUnchanged, SkipSame: flags.skipSame,
-		SkipValuesSchema: flags.skipSchema, ReuseConfig: flags.reuseConfig,
+		Accept: accept, ReleaseName: flags.releaseName, SkipValuesSchema: flags.skipSchema, ReuseConfig: flags.reuseConfig,
 	}
 	if interactive {
 		options.Choose, options.Prompt = r.chooseComponents, r.promptVariable

@@ -35,12 +35,16 @@ func Plan(w io.Writer, p plan.Plan) error {
 	for _, pl := range p.Plugins {
 		t.line(1, "plugin %s %s (%s)", pl.Name, pl.Version, short(pl.Digest))
 	}
+	for _, c := range p.Collisions {
+		t.collision(c)
+	}
 	for _, f := range p.Findings {
 		t.line(1, "%s %s: %s", f.Severity, f.Rule, f.Message)
 	}
 	for _, warning := range p.Warnings {
 		t.line(1, "warning: %s", warning)
 	}
+	t.permissions(p.Permissions)
 	t.line(1, "plan digest: %s", p.Digest)
 	return t.err
 }
@@ -49,7 +53,7 @@ func Plan(w io.Writer, p plan.Plan) error {
 func Outcomes(w io.Writer, outcomes []hook.Outcome) error {
 	t := &tree{w: w}
 	for _, o := range outcomes {
-		if len(o.Findings)+len(o.Failures)+len(o.Keep) == 0 {
+		if len(o.Findings)+len(o.Failures)+len(o.Keep)+len(o.Collisions) == 0 {
 			continue
 		}
 		t.line(0, "%s: %s", o.Hook, o.Verdict)
@@ -65,6 +69,9 @@ func Outcomes(w io.Writer, outcomes []hook.Outcome) error {
 			if f.Remedy != "" {
 				t.line(2, "remedy: %s", f.Remedy)
 			}
+		}
+		for _, c := range o.Collisions {
+			t.line(1, "%s: %s on %s: %s", c.Plugin, c.Verdict, c.ID, c.Message)
 		}
 		for _, k := range o.Keep {
 			t.line(1, "%s keeps %s: %s", k.Plugin, k.Target(), k.Reason)
@@ -85,6 +92,13 @@ func (t *tree) line(depth int, format string, args ...any) {
 	}
 	indent := strings.Repeat("  ", depth)
 	_, t.err = fmt.Fprintln(t.w, indent+Lines(fmt.Sprintf(format, args...), indent+margin))
+}
+
+// permissions lists what the user must be allowed to do, a line for each namespace.
+func (t *tree) permissions(all []object.Permission) {
+	for _, group := range object.GroupPermissions(all) {
+		t.line(1, "needs %s: %s", group.Where, strings.Join(group.What, "; "))
+	}
 }
 
 // config names keys of the configuration, those of one origin in a line, and never a value.
@@ -155,6 +169,23 @@ func (t *tree) release(r plan.Release) {
 	}
 }
 
+// collision writes what the deployment runs into, what shows it, and what counts.
+func (t *tree) collision(c plan.Collision) {
+	how := string(c.Verdict)
+	switch {
+	case c.Plugin != "":
+		how = fmt.Sprintf("%s by plugin %q", c.Verdict, c.Plugin)
+	case c.Accepted:
+		how = "accepted"
+	case c.Verdict == plan.Allow:
+		how = "note"
+	}
+	t.line(1, "collision %s (%s): %s", c.ID, how, c.Message)
+	for _, e := range c.Evidence {
+		t.line(2, "%s", e)
+	}
+}
+
 func (t *tree) prune(p plan.Prune) {
 	if !p.Empty() {
 		what := fmt.Sprintf("%d releases, %d objects", len(p.Releases), len(p.Objects))
@@ -185,6 +216,9 @@ func (t *tree) prune(p plan.Prune) {
 	}
 	for _, i := range p.Images {
 		t.image(i)
+	}
+	for _, r := range p.Forgotten {
+		t.line(1, "forgotten: release %s of component %s, which belongs to %s", r.Release, r.Component, r.Owner)
 	}
 	if len(p.Kept) > 0 {
 		t.line(1, "kept: %d", len(p.Kept))
@@ -233,6 +267,9 @@ func imageBytes(images []plan.PruneImage) (sum int64) {
 
 func title(p plan.Package) string {
 	s := p.Name + " " + version(p.Version)
+	if p.OriginalName != "" {
+		s += ", in the package " + p.OriginalName
+	}
 	if p.Flavor != "" {
 		s += ", flavor " + p.Flavor
 	}

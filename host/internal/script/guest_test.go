@@ -1,0 +1,29 @@
+package script_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/zarf-host/zarf-host/host/internal/guests"
+	"github.com/zarf-host/zarf-host/host/wasm"
+)
+
+// scriptGuest makes a guest of host/internal/guests as an author makes a plugin.
+func scriptGuest(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg, len(args) == 1, "guest NAME")
+	root, err := guests.Root()
+	ts.Check(err)
+	folder := filepath.Join("host", "internal", "guests", args[0])
+	manifest, err := os.ReadFile(filepath.Join(root, folder, "plugin.yaml"))
+	ts.Check(err)
+	meta, err := wasm.ParseManifest(manifest)
+	ts.Check(err)
+	module, err := guests.Build(context.Background(), folder)
+	ts.Check(err)
+	annotated, err := wasm.Annotate(module, meta)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".wasm"), annotated, 0o600))
+}
