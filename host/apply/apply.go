@@ -357,7 +357,11 @@ func (r *run) clear(ctx context.Context, release plan.PruneRelease, stays ...obj
 			s.Own = s.Own.SetRevision(release.Release, revision).Keep(release.Release, kept...)
 		})
 	})
-	r.result.Kept = append(r.result.Kept, done.Kept...)
+	for _, ref := range done.Kept {
+		if !slices.Contains(stays, ref) {
+			r.result.Kept = append(r.result.Kept, ref)
+		}
+	}
 	return done, err
 }
 
