@@ -109,6 +109,7 @@ func (r *releases) Uninstall(ctx context.Context, step plan.PruneRelease, keep [
 		Keep:          keep,
 		KeepOther:     func(live object.Live) bool { return !listed[live.Key()] },
 		AllowDataLoss: true, // the plan decided, and lists what goes
+		NoHooks:       r.timeout.NoUninstallHooks,
 		Timeout:       r.timeout.Timeout,
 		BeforeDelete:  func(kept []object.Instance) error { return beforeDelete(kept, newest.Number) },
 	})

@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/zarf-host/zarf-host/host/cluster"
@@ -73,7 +75,7 @@ func inspectDeployed(ctx context.Context, o InspectOptions) (Inspected, error) {
 func (o InspectOptions) record(ctx context.Context) (*cluster.Cluster, cluster.Record, error) {
 	conn, err := cluster.Connect(ctx, o.Cluster)
 	if err != nil {
-		return nil, cluster.Record{}, err
+		return nil, cluster.Record{}, fmt.Errorf("%q is no package file; looking for a deployed package of that name: %w", o.Target, err)
 	}
 	record, err := conn.Records().Get(ctx, o.Target, o.Namespace)
 	if err != nil {
@@ -123,10 +125,11 @@ func InspectObjects(ctx context.Context, o InspectOptions) ([]ReleaseObjects, er
 }
 
 // InspectMissing returns why something is not known of a deployed package: a *NoContentError, which
-// says where the package came from, or a *NotDeployedError.
+// says where the package came from if the cluster can be asked, or a *NotDeployedError.
 func InspectMissing(ctx context.Context, o InspectOptions, what string) error {
 	_, record, err := o.record(ctx)
-	if err != nil {
+	var none *NotDeployedError
+	if errors.As(err, &none) {
 		return err
 	}
 	last, _ := record.Package.LastSuccessfulDeploy()

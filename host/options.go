@@ -33,6 +33,9 @@ type Common struct {
 	// LockTimeout is how long to wait for another operation on the same package, after a stale
 	// lease was waited out.
 	LockTimeout time.Duration
+	// NoUninstallHooks uninstalls releases without running the hooks that their charts have for that:
+	// the way on where one of them can never run.
+	NoUninstallHooks bool
 	// Timeout bounds the wait for each release; 0 means 15 minutes, as in Zarf.
 	Timeout time.Duration
 	// Deadline bounds the whole operation; 0 means no bound.
@@ -120,6 +123,14 @@ func (c Common) defaulted() Common {
 	}
 	c.Cluster.Sink = c.Sink
 	return c
+}
+
+// hooksLeftOut warns of uninstall hooks that are not run.
+func (c Common) hooksLeftOut() []string {
+	if !c.NoUninstallHooks {
+		return nil
+	}
+	return []string{"the uninstall hooks of releases that go are not run: what they clean up or back up stays as it is"}
 }
 
 const defaultTimeout = 15 * time.Minute

@@ -47,6 +47,31 @@ func (e *PendingError) Hint() string {
 	return "if nothing is deploying it any more, roll it back or uninstall it with helm, then deploy again"
 }
 
+// HookError says that hooks which a release has for its uninstall could not run to their end. What
+// follows them was not done.
+type HookError struct {
+	Release object.Release
+	Hooks   []object.Ref
+	Err     error
+}
+
+// Error names the hooks and what came of them.
+func (e *HookError) Error() string {
+	names := make([]string, len(e.Hooks))
+	for i, ref := range e.Hooks {
+		names[i] = ref.String()
+	}
+	return fmt.Sprintf("running uninstall hook %s of release %q: %v", strings.Join(names, ", "), e.Release, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *HookError) Unwrap() error { return e.Err }
+
+// Hint says how to go on with the hooks, and how without.
+func (e *HookError) Hint() string {
+	return "put right what keeps the hook from running and run the same command again, or leave out uninstall hooks with --no-hooks"
+}
+
 // FailedDelete is an object that should have gone and did not.
 type FailedDelete struct {
 	object.Ref

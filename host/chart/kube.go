@@ -37,6 +37,8 @@ type rules struct {
 	// of them goes.
 	earlier []*unstructured.Unstructured
 	hooks   map[object.Key]bool // the hooks of stored revisions
+	// uninstall is set where the hooks that run are those of an uninstall.
+	uninstall bool
 	// hookDataLoss lets a hook take the place of a namespace or volume.
 	hookDataLoss bool
 }
@@ -193,9 +195,9 @@ func (k *kubeClient) Create(resources kube.ResourceList) (*kube.Result, error) {
 	}
 	if isHook(hook) {
 		res := &kube.Result{}
-		for _, info := range resources {
+		for i, info := range resources {
 			if err := k.createHook(info); err != nil {
-				return res, k.fail(err)
+				return res, k.fail(k.hookError(resources[i:i+1], err))
 			}
 			res.Created = append(res.Created, info)
 		}
@@ -345,7 +347,17 @@ func (k *kubeClient) WaitWithJobs(resources kube.ResourceList, timeout time.Dura
 
 // WatchUntilReady waits until hooks have run.
 func (k *kubeClient) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) error {
-	return k.wait(k.c.waiter.Complete, refsOf(resources), timeout)
+	return k.wait(func(ctx context.Context, refs []object.Ref) error {
+		return k.hookError(resources, k.c.waiter.Complete(ctx, refs))
+	}, refsOf(resources), timeout)
+}
+
+// hookError says of hooks of an uninstall that they failed, which its caller can leave out.
+func (k *kubeClient) hookError(hooks kube.ResourceList, err error) error {
+	if err == nil || !k.rules.uninstall || k.ctx.Err() != nil {
+		return err
+	}
+	return &HookError{Release: k.release, Hooks: refsOf(hooks), Err: err}
 }
 
 // WaitForDelete waits until objects that were deleted are gone; those that were left alone stay.

@@ -28,7 +28,9 @@ type UninstallOptions struct {
 	KeepOther func(object.Live) bool
 	// AllowDataLoss lets Namespaces, PersistentVolumes, claims, and CRDs that have resources go.
 	AllowDataLoss bool
-	Timeout       time.Duration
+	// NoHooks leaves out the hooks that the release has for its uninstall.
+	NoHooks bool
+	Timeout time.Duration
 	// BeforeDelete is called with all objects that will be kept, before anything is written. Its
 	// error ends the operation.
 	BeforeDelete func(kept []object.Instance) error
@@ -98,6 +100,7 @@ func (u *uninstalling) run(ctx context.Context) error {
 		keepOther:     u.o.KeepOther,
 		allowDataLoss: u.o.AllowDataLoss,
 		hooks:         h.hooks(),
+		uninstall:     true,
 	}, timeout)
 	if err != nil {
 		return err
@@ -112,6 +115,7 @@ func (u *uninstalling) run(ctx context.Context) error {
 	helm := action.NewUninstall(op.config)
 	helm.Wait = true
 	helm.Timeout = timeout
+	helm.DisableHooks = u.o.NoHooks
 	u.c.emit(event.Info, u.release, "uninstalling the release")
 	err = op.run(ctx, func(context.Context) error {
 		_, err := helm.Run(u.release.Name)

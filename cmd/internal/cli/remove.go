@@ -60,6 +60,7 @@ func (r *root) removeCmd() *cobra.Command {
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "the `namespace` that the package was deployed into instead of its own")
 	cmd.Flags().StringVar(&prune, "prune", "", "delete too, in these `scopes`, what nothing else needs: images or all")
 	cmd.Flags().Lookup("prune").NoOptDefVal = string(plan.ScopeAll)
+	noHooksFlag(cmd.Flags(), &flags.noHooks)
 	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Minute, "limit of the wait for each release")
 	r.outputFlag(cmd, "table", "json", "yaml")
 	return cmd
