@@ -24,6 +24,7 @@ type asker struct {
 	pkg       hook.Package
 	deployed  *hook.Deployed
 	cluster   *hook.Cluster
+	world     world
 }
 
 // ask asks every plugin that declares the hook and folds what they answer.
@@ -49,7 +50,7 @@ func (a asker) ask(ctx context.Context, name hook.Name, p plan.Plan, result *hoo
 			request.Collisions = conflicts(p)
 		}
 		a.common.say(event.Debug, "hook", fmt.Sprintf("asking plugin %q at %s", plugin.Name(), name))
-		response, err := plugin.Ask(ctx, request)
+		response, err := a.put(ctx, plugin, request, p)
 		if ctx.Err() != nil {
 			return hook.Outcome{}, context.Cause(ctx)
 		}

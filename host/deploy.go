@@ -153,7 +153,7 @@ type deployment struct {
 	live     map[object.Key]object.Live // what was observed last
 	stored   *state.DeployConfig        // the recorded configuration that is used again
 	secrets  *mask                      // takes what was supplied out of what comes out
-	found    []plan.Image        // what the registry had when it was asked first
+	found    []plan.Image               // what the registry had when it was asked first
 	// unprunable is why images cannot be pruned although that was asked for.
 	unprunable *ImagePruneError
 }
@@ -368,6 +368,7 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 		AllowDataLoss: d.AllowDataLoss, TakeOwnership: d.TakeOwnership, ConfigDigest: d.digest,
 		Config: plan.ConfigChanges{Origins: d.resolved.Origins},
 	}
+	facts.Warnings = append(facts.Warnings, d.undeclared()...)
 	if d.conn == nil {
 		return plan.ForDeploy(facts), nil
 	}
@@ -500,7 +501,8 @@ func (d *deployment) asker() asker {
 	}
 	a := asker{
 		common: d.Common, operation: hook.Operation{Name: hook.OperationDeploy, Flags: flags},
-		pkg: hookPackage(d.definition, d.pkg.Digest(), d.pkg.Source()),
+		pkg:   hookPackage(d.definition, d.pkg.Digest(), d.pkg.Source()),
+		world: world{charts: d.charts, pkg: d.pkg, config: hookConfig(d.resolved.Config, d.digest, d.definition)},
 	}
 	if d.conn != nil {
 		a.cluster = &hook.Cluster{Version: d.conn.Version(), Context: d.conn.Context()}

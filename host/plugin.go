@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zarf-host/zarf-host/host/event"
@@ -52,7 +53,21 @@ func OpenPlugin(ctx context.Context, path string, o PluginOptions) (*WASMPlugin,
 	}
 	w := &WASMPlugin{plugin: p, sink: o.Sink, grants: o.Grants}
 	w.tellWalls(o.Sandbox)
+	w.tellGrants()
 	return w, nil
+}
+
+// tellGrants says where what a plugin asks for and what it is granted differ.
+func (p *WASMPlugin) tellGrants() {
+	access := hook.Access{Declared: p.plugin.Metadata().Capabilities, Granted: p.grants}
+	for _, c := range access.Missing() {
+		p.sink.Emit(event.Event{Level: event.Warn, Step: "hook", Message: fmt.Sprintf("plugin %q asks for %s, which it is not granted: --grant %s=%s", p.Name(), c, p.Name(), c)})
+	}
+	for _, g := range p.grants {
+		if !slices.Contains(access.Declared, g.Capability) {
+			p.sink.Emit(event.Event{Level: event.Warn, Step: "hook", Message: fmt.Sprintf("plugin %q is granted %s, which it does not ask for", p.Name(), g.Capability)})
+		}
+	}
 }
 
 // tellWalls says where less stands between a plugin and the machine than there could.
@@ -92,9 +107,24 @@ func (p *WASMPlugin) Hooks() []hook.Name {
 	return out
 }
 
-// Ask asks the plugin with a fresh instance of its module.
+// Ask asks the plugin with a fresh instance of its module. What it asks in turn is answered by an error:
+// there is no operation whose cluster and package it could be about.
 func (p *WASMPlugin) Ask(ctx context.Context, request hook.Request) (hook.Response, error) {
-	result, err := p.plugin.Call(ctx, request)
+	request.DeployConfig = nil
+	return p.call(ctx, request, nil)
+}
+
+func (p *WASMPlugin) askWith(ctx context.Context, request hook.Request, w world) (hook.Response, error) {
+	access := hook.Access{Declared: p.plugin.Metadata().Capabilities, Granted: p.grants, Namespaces: w.namespaces}
+	request.DeployConfig = nil
+	if access.Has(hook.ConfigRead) {
+		request.DeployConfig = w.config
+	}
+	return p.call(ctx, request, answerer{world: w, access: access})
+}
+
+func (p *WASMPlugin) call(ctx context.Context, request hook.Request, answers wasm.Host) (hook.Response, error) {
+	result, err := p.plugin.CallWith(ctx, request, answers)
 	if result.Log != "" {
 		p.sink.Emit(event.Event{Level: event.Debug, Step: "hook", Message: fmt.Sprintf("plugin %q logs: %s", p.Name(), result.Log)})
 	}

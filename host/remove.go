@@ -331,6 +331,7 @@ func (r *removal) asker() asker {
 		a.pkg = hookPackage(has.Data, has.Digest, r.source)
 		a.deployed = hookDeployed(has)
 		a.cluster = &hook.Cluster{Version: r.conn.Version(), Context: r.conn.Context()}
+		a.world = world{charts: r.charts}
 	}
 	return a
 }

@@ -20,7 +20,7 @@ func always() []string {
 
 // requestKeys are the top-level keys that a path may begin with.
 func requestKeys() []string {
-	return append(always(), "operation", "package", "deployed", "plan", "collisions", "result", "cluster", "user")
+	return append(always(), "operation", "package", "deployed", "plan", "collisions", "result", "cluster", "user", "deployConfig")
 }
 
 // Validate refuses a path that can never name anything: it would leave a plugin blind to what it

@@ -14,8 +14,8 @@ import (
 // RequestKind is the kind of a request.
 const RequestKind = "HookRequest"
 
-// Request is what a plugin is asked. It never holds Secret data or configuration values of the
-// deployment; whoever fills it leaves them out.
+// Request is what a plugin is asked. It never holds Secret data, and configuration values of the
+// deployment in DeployConfig only; whoever fills it leaves them out.
 type Request struct {
 	// ID is what the response must echo.
 	ID string
@@ -41,6 +41,8 @@ type Request struct {
 	User string
 	// Config is the plugin's own configuration.
 	Config map[string]any
+	// DeployConfig is what was supplied to the deployment, for plugins that are granted config:read.
+	DeployConfig *DeployConfig
 }
 
 // Operation names what runs, with its imperative flags. Flags never carry configuration values.
@@ -147,6 +149,17 @@ type Cluster struct {
 	Context string `json:"context,omitempty"`
 }
 
+// DeployConfig is what was supplied to a deployment, without what the package marks as sensitive.
+type DeployConfig struct {
+	Digest            string                               `json:"digest"`
+	SetVariables      map[string]string                    `json:"setVariables,omitempty"`
+	Values            map[string]any                       `json:"values,omitempty"`
+	ValuesOverrides   map[string]map[string]map[string]any `json:"valuesOverrides,omitempty"`
+	NamespaceOverride string                               `json:"namespaceOverride,omitempty"`
+	// Sensitive are the names of the variables that are left out.
+	Sensitive []string `json:"sensitive,omitempty"`
+}
+
 // document is a request as it is written.
 type document struct {
 	APIVersion string          `json:"apiVersion"`
@@ -163,13 +176,15 @@ type document struct {
 	Cluster    *Cluster        `json:"cluster,omitempty"`
 	User       string          `json:"user,omitempty"`
 	Config     map[string]any  `json:"config,omitempty"`
+
+	DeployConfig *DeployConfig `json:"deployConfig,omitempty"`
 }
 
 // MarshalJSON writes the request document, the same bytes for the same request.
 func (r Request) MarshalJSON() ([]byte, error) {
 	data, err := json.Marshal(document{
 		APIVersion, RequestKind, r.ID, r.Hook, r.Time.UTC(), r.Operation, r.Package, r.Deployed, r.Plan,
-		r.Collisions, r.Result, r.Cluster, r.User, r.Config,
+		r.Collisions, r.Result, r.Cluster, r.User, r.Config, r.DeployConfig,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("writing the %s request: %w", r.Hook, err)
@@ -194,7 +209,7 @@ func ParseRequest(data []byte) (Request, error) {
 	if _, err := Find(d.Hook); err != nil {
 		return Request{}, fmt.Errorf("reading the request: %w", err)
 	}
-	return Request{d.ID, d.Hook, d.Time, d.Operation, d.Package, d.Deployed, d.Plan, d.Collisions, d.Result, d.Cluster, d.User, d.Config}, nil
+	return Request{d.ID, d.Hook, d.Time, d.Operation, d.Package, d.Deployed, d.Plan, d.Collisions, d.Result, d.Cluster, d.User, d.Config, d.DeployConfig}, nil
 }
 
 // Expect is what a response to a request is held against.
