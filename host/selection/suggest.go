@@ -11,14 +11,23 @@ const farthest = 5
 
 // suggest returns the names of the components that are close to name, closest first.
 func suggest(name string, components []spec.Component) []string {
+	names := make([]string, len(components))
+	for i, c := range components {
+		names[i] = c.Name
+	}
+	return Near(name, names, farthest)
+}
+
+// Near returns those of some names that are at most so many edits away from name, closest first.
+func Near(name string, among []string, edits int) []string {
 	type near struct {
 		name     string
 		distance int
 	}
 	var found []near
-	for _, c := range components {
-		if d := distance(name, c.Name); d <= farthest {
-			found = append(found, near{c.Name, d})
+	for _, other := range among {
+		if d := distance(name, other); d <= edits {
+			found = append(found, near{other, d})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b near) int { return a.distance - b.distance })
