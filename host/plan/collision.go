@@ -149,7 +149,7 @@ func (d *deployment) releaseCollision(w Wanted, has ReleaseFacts) {
 func (d *deployment) objectCollision(w Wanted, live object.Live) {
 	c := Collision{
 		ID: objectID(live.Ref), Kind: CollidesObject, Verdict: Deny,
-		Message: fmt.Sprintf("%s, which release %s renders, exists and belongs to %s", live.Ref, w.Release, d.ownerOf(live)),
+		Message: fmt.Sprintf("%s, which release %s renders, exists and belongs to %s", live.Ref, w.Release, ownerOf(live)),
 		Remedy:  "deploy with --take-ownership, or remove the object first",
 	}
 	if component, stays := d.staysWith(live.Owner); stays {
@@ -162,7 +162,7 @@ func (d *deployment) objectCollision(w Wanted, live object.Live) {
 	d.collide(c)
 }
 
-func (d *deployment) ownerOf(live object.Live) string {
+func ownerOf(live object.Live) string {
 	if live.Owner == (object.Release{}) {
 		return "nothing that Helm manages"
 	}

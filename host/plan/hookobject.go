@@ -8,7 +8,7 @@ import (
 
 // hooks settles what becomes of objects that have the names of hooks. Helm creates hooks without
 // owning them and deletes by name what it finds there, so that a chart could take anything. Here an
-// object that is not the release's is a collision, and one that holds data is asked about.
+// object that is not the release's is refused, and one that holds data is asked about.
 func (d *deployment) hooks() {
 	for _, w := range d.Wanted {
 		for _, h := range w.Hooks {
@@ -18,8 +18,10 @@ func (d *deployment) hooks() {
 			}
 			switch {
 			case live.Owner != w.Release && !(live.Owner == (object.Release{}) && (h.Known || runsOnce(h.Ref))):
+				// No collision that may be accepted: the hook does not take the object over, but deletes it.
 				if !d.TakeOwnership {
-					d.objectCollision(w, live)
+					d.deny("hook-object", fmt.Sprintf("a hook of release %s takes the place of %s, which belongs to %s", w.Release, live.Ref, ownerOf(live)),
+						"deploy with --take-ownership, or remove the object first")
 				}
 			case !h.Replaces, runsOnce(h.Ref):
 			case IsDataLossKind(h.Ref) && !d.AllowDataLoss:
