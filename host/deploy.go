@@ -151,6 +151,7 @@ type deployment struct {
 	images   *registry.Content
 	record   cluster.Record
 	live     map[object.Key]object.Live // what was observed last
+	held     map[object.Key]bool        // by the manifests of releases
 	stored   *state.DeployConfig        // the recorded configuration that is used again
 	secrets  *mask                      // takes what was supplied out of what comes out
 	found    []plan.Image               // what the registry had when it was asked first
@@ -410,7 +411,7 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 	for i, w := range facts.Wanted {
 		facts.Wanted[i].CannotRender = d.secrets.text(w.CannotRender)
 	}
-	d.live = facts.Live
+	d.live, d.held = facts.Live, o.held()
 	if facts.Access, err = o.access(ctx, d.conn, []string{state.Namespace}, d.permissions(facts.Images)...); err != nil {
 		return plan.Plan{}, err
 	}
@@ -578,7 +579,7 @@ func (d *deployment) recover(ctx context.Context, p plan.Plan) error {
 // order is what the apply step is told. What the post-deploy hooks say is added to the result.
 func (d *deployment) order(result *Result) apply.Deployment {
 	record := d.record.Record
-	record.Own = record.Own.StillKept(d.live)
+	record.Own = record.Own.StillKept(d.live, d.held)
 	record.Package.Name = d.recordName()
 	record.Package.NamespaceOverride = d.resolved.Config.NamespaceOverride
 	record.Package.CLIVersion = d.cliVersion()
@@ -609,7 +610,7 @@ func (d *deployment) engine(p plan.Plan, r *recorder) apply.Engine {
 	}
 	e.Recorder, e.Images = r, d.pruner()
 	e.Releases = &releases{
-		client: d.charts, plan: p, wanted: d.byRelease(), revisions: map[object.Release]int{},
+		client: d.charts, own: d.record.Own, plan: p, wanted: d.byRelease(), revisions: map[object.Release]int{},
 		allowDataLoss: d.AllowDataLoss, timeout: d.Common,
 	}
 	return e

@@ -248,6 +248,15 @@ func (d *deployment) planImages(ctx context.Context, p plan.Plan, f plan.Facts) 
 	return p, err
 }
 
+// wantedImages are the images of the deployment. The registry is asked once for the plan: what it has
+// under the lease is asked when it is pushed, since only then nobody deletes it any more.
+func (d *deployment) wantedImages(ctx context.Context) (_ []plan.Image, err error) {
+	if d.found == nil && !d.connected() {
+		d.found, err = d.services.images(ctx, d.images, d.selected)
+	}
+	return d.found, err
+}
+
 // inherited are the references that the deployments before pushed and that are on no record of ours.
 func (d *deployment) inherited() []state.PushedImage {
 	if !d.record.Exists || d.services == nil {

@@ -359,7 +359,7 @@ func TestD10Redeploy(t *testing.T) {
 	if len(methods) != 1 || methods[http.MethodHead] == 0 {
 		t.Errorf("%v, want HEAD requests alone", methods)
 	}
-	// Twelve tags and a digest: once for the plan, once more under the lease.
+	// Twelve tags and a digest: once for the plan, once more before the push.
 	if len(asked) != 13 {
 		t.Errorf("%d references were asked for, want 13: %v", len(asked), asked)
 	}
