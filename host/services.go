@@ -43,15 +43,16 @@ type services struct {
 	noChecksum bool
 }
 
-// readServices reads how the cluster was initialised.
-func readServices(ctx context.Context, conn *cluster.Cluster, c Common) (*services, error) {
+// readServices reads how the cluster was initialised. namespaces are those that the operation works
+// in.
+func readServices(ctx context.Context, conn *cluster.Cluster, c Common, namespaces []string) (*services, error) {
 	s := &services{conn: conn, common: c}
 	var err error
 	if s.state, s.exists, err = conn.State(ctx); err != nil {
 		return nil, err
 	}
 	if s.rewrites() {
-		if s.agent, err = conn.AgentLabels(ctx); err != nil {
+		if s.agent, err = conn.AgentLabels(ctx, namespaces); err != nil {
 			return nil, err
 		}
 	}

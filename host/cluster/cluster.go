@@ -131,14 +131,16 @@ func (c *Cluster) Context() string { return c.context }
 // Server returns the address of the API server.
 func (c *Cluster) Server() string { return c.books.Host }
 
-// EnsureNamespace creates the namespace that records live in, with Zarf's labels, unless it exists.
+// EnsureNamespace creates the namespace that records live in, with Zarf's labels, unless it exists. To
+// who may neither read nor create it, it exists: taking the lease tells.
 func (c *Cluster) EnsureNamespace(ctx context.Context) error {
 	namespaces := c.client.CoreV1().Namespaces()
 	_, err := namespaces.Get(ctx, state.Namespace, metav1.GetOptions{})
+	unseen := IsForbidden(err)
 	if err == nil {
 		return nil
 	}
-	if !apierrors.IsNotFound(err) {
+	if !unseen && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading namespace %q: %w", state.Namespace, err)
 	}
 	err = persist(ctx, func() error {
@@ -148,6 +150,9 @@ func (c *Cluster) EnsureNamespace(ctx context.Context) error {
 		}}, metav1.CreateOptions{FieldManager: zarfManager})
 		return err
 	})
+	if unseen && IsForbidden(err) {
+		return nil
+	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating namespace %q: %w", state.Namespace, err)
 	}

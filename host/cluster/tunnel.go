@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8slabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -164,10 +165,28 @@ func (c *Cluster) ReadTLS(ctx context.Context, namespace, name string) (ca, cert
 	return secret.Data["ca.crt"], secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], nil
 }
 
-// AgentLabels returns the value of the label zarf.dev/agent on each namespace that has one.
-func (c *Cluster) AgentLabels(ctx context.Context) (map[string]string, error) {
+// AgentLabels returns the value of the label zarf.dev/agent on each namespace that has one: of all
+// namespaces, or of those that are named where the user may not list them. One that may not be read
+// either counts as having no label.
+func (c *Cluster) AgentLabels(ctx context.Context, named []string) (map[string]string, error) {
 	const label = "zarf.dev/agent"
 	list, err := c.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: label})
+	if IsForbidden(err) {
+		list = &corev1.NamespaceList{}
+		for _, name := range named {
+			ns, err := c.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) || IsForbidden(err) {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("reading what namespace %q tells the agent: %w", name, err)
+			}
+			if _, has := ns.Labels[label]; has {
+				list.Items = append(list.Items, *ns)
+			}
+		}
+		err = nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listing the namespaces that tell the agent what to do: %w", err)
 	}

@@ -63,27 +63,48 @@ func (p Permission) Compare(o Permission) int {
 		cmp.Compare(p.Verb, o.Verb), slices.Compare(p.Names, o.Names))
 }
 
-// DescribePermissions names permissions in as few lines as can be read: a line for what is on the
-// same resource, in the same namespace and for the same objects.
-func DescribePermissions(all []Permission) []string {
-	type place struct{ where, on, names string }
-	verbs := map[place][]string{}
-	var order []place
+// PermissionGroup is what permissions are on in one namespace.
+type PermissionGroup struct {
+	Where string   // as Permission.Where has it
+	What  []string // verbs, resource and, where they are few, the objects
+}
+
+// GroupPermissions names permissions in as few words as can be read: those on the same resource and
+// for the same objects together, by namespace.
+func GroupPermissions(all []Permission) []PermissionGroup {
+	type subject struct{ where, on, names string }
+	verbs := map[subject][]string{}
+	var order []subject
 	for _, p := range slices.SortedFunc(slices.Values(all), Permission.Compare) {
-		at := place{p.Where(), p.On(), shownNames(p.Names)}
+		at := subject{p.Where(), p.On(), shownNames(p.Names)}
 		if _, known := verbs[at]; !known {
 			order = append(order, at)
 		}
 		verbs[at] = append(verbs[at], p.Verb)
 	}
-	out := make([]string, len(order))
-	for i, at := range order {
-		out[i] = strings.Join(verbs[at], ", ") + " " + at.on + at.names + " " + at.where
+	var out []PermissionGroup
+	for _, at := range order {
+		if len(out) == 0 || out[len(out)-1].Where != at.where {
+			out = append(out, PermissionGroup{Where: at.where})
+		}
+		group := &out[len(out)-1]
+		group.What = append(group.What, strings.Join(slices.Compact(verbs[at]), ", ")+" "+at.on+at.names)
 	}
 	return out
 }
 
-// maxShownNames is how many names a line of DescribePermissions has.
+// DescribePermissions is GroupPermissions with a line for each resource.
+func DescribePermissions(all []Permission) []string {
+	var out []string
+	for _, group := range GroupPermissions(all) {
+		for _, what := range group.What {
+			out = append(out, what+" "+group.Where)
+		}
+	}
+	return out
+}
+
+// maxShownNames is how many names are shown; more of them say no more than none.
 const maxShownNames = 3
 
 func shownNames(names []string) string {
