@@ -27,6 +27,19 @@ type Request struct {
 	Cluster    Cluster         `json:"cluster"`
 	User       string          `json:"user"`
 	Config     json.RawMessage `json:"config"`
+	// DeployConfig is what was supplied to the deployment: nil unless the plugin declares config:read and
+	// is granted it.
+	DeployConfig *DeployConfig `json:"deployConfig"`
+}
+
+// DeployConfig is what was supplied to a deployment, without what the package marks as sensitive.
+type DeployConfig struct {
+	Digest            string                               `json:"digest"`
+	SetVariables      map[string]string                    `json:"setVariables"`
+	Values            map[string]any                       `json:"values"`
+	ValuesOverrides   map[string]map[string]map[string]any `json:"valuesOverrides"`
+	NamespaceOverride string                               `json:"namespaceOverride"`
+	Sensitive         []string                             `json:"sensitive"`
 }
 
 // Operation is what the user asked for: deploy, remove or create, with its flags.

@@ -10,7 +10,18 @@ func Answer(id, verdict string) string {
 // Command builds a module that is a plugin in every outward respect: it exports _start, which runs
 // the code, and a memory of that many pages.
 func Command(pages uint32, code func(*Program) []byte) []byte {
+	return command(&Program{Builder: &Builder{}}, pages, code)
+}
+
+// Asking is a Command that imports the host's functions as well.
+func Asking(pages uint32, code func(*Program) []byte) []byte {
 	p := &Program{Builder: &Builder{}}
+	p.call = p.Import("zarf_host", "call", []byte{I32, I32}, []byte{I64})
+	p.read = p.Import("zarf_host", "read", []byte{I32, I32}, []byte{I32})
+	return command(p, pages, code)
+}
+
+func command(p *Program, pages uint32, code func(*Program) []byte) []byte {
 	p.write = p.Import("wasi_snapshot_preview1", "fd_write", []byte{I32, I32, I32, I32}, []byte{I32})
 	p.exit = p.Import("wasi_snapshot_preview1", "proc_exit", []byte{I32}, nil)
 	p.poll = p.Import("wasi_snapshot_preview1", "poll_oneoff", []byte{I32, I32, I32, I32}, []byte{I32})
@@ -28,7 +39,33 @@ func Command(pages uint32, code func(*Program) []byte) []byte {
 type Program struct {
 	*Builder
 	write, exit, poll, random uint32
+	call, read                uint32
 	top                       int32
+}
+
+// Ask asks the host with a text and leaves the length of the answer, an i64.
+func (p *Program) Ask(text string) []byte {
+	at := p.text(text)
+	return cat(Const(at), Const(int32(len(text))), Call(p.call))
+}
+
+// AskAt asks the host with whatever lies in memory there.
+func (p *Program) AskAt(at, length int32) []byte { return cat(Const(at), Const(length), Call(p.call)) }
+
+// ReadAnswer reads as much of the answer into memory and leaves how much it was, an i32.
+func (p *Program) ReadAnswer(at, length int32) []byte {
+	return cat(Const(at), Const(length), Call(p.read))
+}
+
+// text puts a text into memory and returns where.
+func (p *Program) text(text string) int32 {
+	if p.top == 0 {
+		p.top = 1024
+	}
+	at := p.top
+	p.Data(at, text)
+	p.top += (int32(len(text)) + 15) &^ 15
+	return at
 }
 
 // Print writes text to a file descriptor, once each time that it runs.
