@@ -141,7 +141,7 @@ func TestHostileCalls(t *testing.T) {
 		"blocking calls end by the deadline": {func(p *guests.Program) []byte { return guests.Forever(p.Ask(`{}`), guests.Op(guests.Drop)) },
 			hostFunc(func(ctx context.Context, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }),
 			wasm.Limits{Call: 100 * time.Millisecond, Run: 500 * time.Millisecond}, wasm.KindDeadline, "500ms to run"},
-		"no host": {func(p *guests.Program) []byte { return cat(p.Ask(`{}`), guests.Op(guests.Drop), p.Print(1, allow)) }, nil, wasm.Limits{}, "", `"code":"unavailable"`},
+		"no host":                {func(p *guests.Program) []byte { return cat(p.Ask(`{}`), guests.Op(guests.Drop), p.Print(1, allow)) }, nil, wasm.Limits{}, "", `"code":"unavailable"`},
 		"request outside memory": {func(p *guests.Program) []byte { return cat(p.AskAt(-8, 100), i64Is(-21), p.Print(1, allow)) }, small, wasm.Limits{}, "", ""},
 		"request too large":      {func(p *guests.Program) []byte { return cat(p.AskAt(0, 65<<10), i64Is(-1), p.Print(1, allow)) }, small, wasm.Limits{}, "", ""},
 		"read outside memory": {func(p *guests.Program) []byte {
