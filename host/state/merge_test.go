@@ -254,6 +254,10 @@ func TestPushed(t *testing.T) {
 	if len(o.Pushed) != 2 || o.Pushed[1].Version != "1" {
 		t.Errorf("the old value changed: %+v", o.Pushed)
 	}
+	// Images that differ in their hosts alone share the plain tag, which the last one gets.
+	if twice := o.Push(PushedImage{Reference: "s", Digest: "1"}, PushedImage{Reference: "s", Digest: "2"}); len(twice.Pushed) != 3 || twice.Pushed[2].Digest != "2" {
+		t.Errorf("of two under one reference: %+v", twice.Pushed)
+	}
 	if left := next.Unpush("b", "x"); len(left.Pushed) != 2 || len(next.Pushed) != 3 {
 		t.Errorf("left: %+v", left.Pushed)
 	}

@@ -131,8 +131,9 @@ func (p Package) DropComponent(name string) Package {
 // recorded and not touched keeps its recorded definition, whether the new package has it or not,
 // since that is what runs; one that is neither is left out, as Zarf leaves out what is not
 // selected. A component of a differential package lacks the images and repos that its base brought:
-// the recorded ones are added, so that nobody takes them for unused. The order is the new definition's, then that of the record for what only the record
-// has, for definitions and entries alike.
+// the recorded ones are added, so that nobody takes them for unused. The order is the new
+// definition's, then that of the record for what only the record has, for definitions and entries
+// alike.
 func (p Package) Define(definition spec.Package, touched ...string) Package {
 	var components []spec.Component
 	for _, c := range definition.Components {

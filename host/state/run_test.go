@@ -335,19 +335,22 @@ func TestStillKept(t *testing.T) {
 	own := Own{}.Keep(r1, object.Instance{Ref: claim, UID: "1"})
 	for name, test := range map[string]struct {
 		live *object.Live
+		held bool
 		want int
 	}{
-		"it lives without an owner":                  {&object.Live{Ref: claim, UID: "1"}, 1},
-		"it is gone":                                 {nil, 0},
-		"another has its name":                       {&object.Live{Ref: claim, UID: "2"}, 0},
-		"its release has it again, after a rollback": {&object.Live{Ref: claim, UID: "1", Owner: r1}, 0},
-		"another release has it":                     {&object.Live{Ref: claim, UID: "1", Owner: r2}, 0},
+		"it lives without an owner":                  {&object.Live{Ref: claim, UID: "1"}, false, 1},
+		"its release was upgraded without it":        {&object.Live{Ref: claim, UID: "1", Owner: r1}, false, 1},
+		"it is gone":                                 {nil, false, 0},
+		"another has its name":                       {&object.Live{Ref: claim, UID: "2"}, false, 0},
+		"its release has it again, after a rollback": {&object.Live{Ref: claim, UID: "1", Owner: r1}, true, 0},
+		"another release has it":                     {&object.Live{Ref: claim, UID: "1", Owner: r2}, false, 0},
 	} {
 		live := map[object.Key]object.Live{}
 		if test.live != nil {
 			live[claim.Key()] = *test.live
 		}
-		if got := own.StillKept(live); len(got.Kept) != test.want || len(own.Kept) != 1 {
+		got := own.StillKept(live, map[object.Key]bool{claim.Key(): test.held})
+		if len(got.Kept) != test.want || len(own.Kept) != 1 {
 			t.Errorf("%s: %v", name, got.Kept)
 		}
 	}
@@ -368,4 +371,35 @@ func names(components []spec.Component) []string {
 		all = append(all, c.Name)
 	}
 	return all
+}
+
+// A differential package lists only what it brings: the record keeps what its base brought.
+func TestDefineDifferential(t *testing.T) {
+	image := func(name string, images ...string) spec.Component {
+		return spec.Component{Name: name, Images: images, Repos: []string{"r/" + name}}
+	}
+	p := Package{
+		Data:               spec.Package{Components: []spec.Component{image("a", "x:1", "y:1"), image("never", "n:1")}},
+		DeployedComponents: []Component{{Name: "a"}},
+	}
+	next := spec.Package{Components: []spec.Component{{Name: "a", Images: []string{"x:2", "y:1"}}, image("never", "n:2")}}
+	next.Components[0].ImageArchives = []spec.ImageArchive{{Images: []string{"z:1"}}}
+	for _, differential := range []bool{false, true} {
+		next.Build.Differential = differential
+		got := p.Define(next, "a", "never").Data.Components
+		want := []string{"x:2", "y:1"}
+		repos := 0
+		if differential {
+			want, repos = []string{"x:2", "y:1", "x:1"}, 1
+		}
+		if diff := cmp.Diff(want, got[0].Images); diff != "" || len(got[0].Repos) != repos {
+			t.Errorf("differential %v: repos %v, images (-want +got):\n%s", differential, got[0].Repos, diff)
+		}
+		if diff := cmp.Diff([]string{"n:2"}, got[1].Images); diff != "" {
+			t.Errorf("a component that was never deployed has (-want +got):\n%s", diff)
+		}
+	}
+	if len(next.Components[0].Images) != 2 {
+		t.Error("the package's own definition changed")
+	}
 }
