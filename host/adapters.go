@@ -38,6 +38,7 @@ type releases struct {
 	plan          plan.Plan
 	wanted        map[object.Release]release
 	revisions     map[object.Release]int // created by this operation
+	own           state.Own // as the operation found it
 	allowDataLoss bool
 	timeout       Common
 }
@@ -107,6 +108,7 @@ func (r *releases) Uninstall(ctx context.Context, step plan.PruneRelease, keep [
 	newest, _ := history.Latest()
 	done, err := r.client.Uninstall(ctx, step.Release, chart.UninstallOptions{
 		Keep:          keep,
+		Former:        r.own.KeptOf(step.Release),
 		KeepOther:     func(live object.Live) bool { return !listed[live.Key()] },
 		AllowDataLoss: true, // the plan decided, and lists what goes
 		NoHooks:       r.timeout.NoUninstallHooks,

@@ -102,6 +102,17 @@ func (o *observer) kept() {
 	}
 }
 
+// held returns what the manifests of the observed releases have.
+func (o *observer) held() map[object.Key]bool {
+	out := map[object.Key]bool{}
+	for _, r := range o.facts.Releases {
+		for _, obj := range r.Objects {
+			out[obj.Key()] = true
+		}
+	}
+	return out
+}
+
 // recorded observes the releases of recorded components.
 func (o *observer) recorded(ctx context.Context, record *state.Package) error {
 	if record == nil {

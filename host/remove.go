@@ -82,6 +82,7 @@ type removal struct {
 	charts   *chart.Client
 	record   cluster.Record
 	live     map[object.Key]object.Live // what was observed last
+	held     map[object.Key]bool        // by the manifests of releases
 	services *services                  // nil where no image is pruned
 	selected []string
 	// unprunable is why images cannot be pruned although that was asked for.
@@ -274,7 +275,7 @@ func (r *removal) observe(ctx context.Context) (plan.Plan, error) {
 	if err := o.look(ctx); err != nil {
 		return plan.Plan{}, err
 	}
-	r.live = facts.Live
+	r.live, r.held = facts.Live, o.held()
 	facts.Recovery = nil // an uninstall takes a release however it was left
 	var err error
 	if facts.Access, err = o.access(ctx, r.conn, nil, r.permissions()...); err != nil {
@@ -376,7 +377,7 @@ func (r *removal) carryOut(ctx context.Context, decided Result) (Result, error) 
 
 func (r *removal) order(p plan.Plan) apply.Removal {
 	record := r.record.Record
-	record.Own = record.Own.StillKept(r.live)
+	record.Own = record.Own.StillKept(r.live, r.held)
 	return apply.Removal{
 		Plan: p, Definition: r.given, Record: record, Inherited: r.inherited(),
 		Event: state.PackageEvent{
@@ -400,7 +401,7 @@ func (r *removal) engine(p plan.Plan, rec *recorder) apply.Engine {
 	}
 	e.ClusterGone = r.conn.Gone
 	e.Releases = &releases{
-		client: r.charts, plan: p, revisions: map[object.Release]int{}, allowDataLoss: true, timeout: r.Common,
+		client: r.charts, own: r.record.Own, plan: p, revisions: map[object.Release]int{}, allowDataLoss: true, timeout: r.Common,
 	}
 	return e
 }

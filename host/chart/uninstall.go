@@ -26,6 +26,9 @@ type UninstallOptions struct {
 	Keep []object.Ref
 	// KeepOther keeps further objects by how they live at that moment; nil keeps none.
 	KeepOther func(object.Live) bool
+	// Former are objects that upgrades of the release kept: it has them no more, and they lose what
+	// ties them to it.
+	Former []object.Instance
 	// AllowDataLoss lets Namespaces, PersistentVolumes, claims, and CRDs that have resources go.
 	AllowDataLoss bool
 	// NoHooks leaves out the hooks that the release has for its uninstall.
@@ -110,7 +113,7 @@ func (u *uninstalling) run(ctx context.Context) error {
 		if err := op.kube.failure(); err != nil {
 			return err
 		}
-		return u.letGo(ctx, union(keep, op.kube.kept()))
+		return u.letGo(ctx, union(keep, op.kube.kept(), instanceRefs(u.o.Former)))
 	}
 	helm := action.NewUninstall(op.config)
 	helm.Wait = true

@@ -152,14 +152,26 @@ func (o Own) Keeps(obj object.Instance) bool {
 }
 
 // StillKept forgets the kept objects that are gone, that another object took the name of, or that a
-// release owns: an upgrade that was rolled back did not let go of them, and what an uninstall has not
-// let go of yet is decided again when it goes on. live is what lives of all of them.
-func (o Own) StillKept(live map[object.Key]object.Live) Own {
+// release has in its manifest: an upgrade that was rolled back has them again, and what an uninstall
+// has not let go of yet is decided anew when it goes on. live is what lives of all of them, held what
+// the manifests of the releases have.
+func (o Own) StillKept(live map[object.Key]object.Live, held map[object.Key]bool) Own {
 	o.Kept = slices.DeleteFunc(slices.Clone(o.Kept), func(k KeptObject) bool {
 		has, ok := live[k.Key()]
-		return !ok || has.UID != k.UID || has.Owner != (object.Release{})
+		return !ok || has.UID != k.UID || has.Owner != (object.Release{}) && (has.Owner != k.Release || held[k.Key()])
 	})
 	return o
+}
+
+// KeptOf returns the objects that were kept of a release.
+func (o Own) KeptOf(release object.Release) []object.Instance {
+	var out []object.Instance
+	for _, k := range o.Kept {
+		if k.Release == release {
+			out = append(out, k.Instance)
+		}
+	}
+	return out
 }
 
 // Component returns what is remembered of a component, false when there is nothing.
