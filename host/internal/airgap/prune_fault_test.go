@@ -360,6 +360,141 @@ func TestPruneSeesNewcomers(t *testing.T) {
 	}
 }
 
+// TestPruneCancelled cancels a deployment in the middle of its deletions: what is gone is off the record,
+// and the rest is not.
+func TestPruneCancelled(t *testing.T) {
+	r := testregistry.Start(t, testregistry.Options{})
+	proxy := r.Proxy(t)
+	s := newSite(t)
+	address := strings.TrimPrefix(proxy.URL(), "http://")
+	s.init(address, "u", "p")
+	s.mustDeploy(images(t, "shop", "1.0.0", "web x:1 y:1 z:1"))
+	proxy.Reset()
+	ctx, cancel := context.WithCancel(t.Context())
+	var deletions int
+	proxy.Inject(faultproxy.Rule{
+		Match: func(q faultproxy.Request) bool {
+			if q.Method == http.MethodDelete {
+				deletions++
+			}
+			return deletions == 3
+		},
+		Before: func(faultproxy.Request) { cancel() }, Fault: faultproxy.Hang(time.Second),
+	})
+	v2 := images(t, "shop", "2.0.0", "web")
+	o := host.DeployOptions{Common: s.options(), Source: v2}
+	pruneImages(&o)
+	result, err := host.Deploy(ctx, o)
+	if !errors.Is(err, context.Canceled) || result.Applied == nil || result.Applied.Outcome != state.Cancelled {
+		t.Fatalf("%+v, %v", result.Applied, err)
+	}
+	left := map[string]bool{}
+	for _, i := range s.own("shop").Pushed {
+		left[strings.TrimPrefix(i.Reference, address+"/")] = true
+	}
+	there := r.Tags(t)
+	if len(left) != 4 || len(there) != 4 {
+		t.Fatalf("on record: %v, the registry has %v", left, there)
+	}
+	for tag := range there {
+		if !left[tag] {
+			t.Errorf("%s is there and not on record", tag)
+		}
+	}
+	if held, err := s.connect().Holding(t.Context(), cluster.ImagesLease); err != nil || held.Holder != "" {
+		t.Errorf("the lease of the images is still held by %q: %v", held.Holder, err)
+	}
+	s.mustDeploy(v2, pruneImages)
+	if got := r.Tags(t); len(got) > 0 {
+		t.Errorf("after the repeat the registry has %v", got)
+	}
+}
+
+// TestPruneLosesItsLease: without the lease nobody waits for the deletions any more, so they stop.
+func TestPruneLosesItsLease(t *testing.T) {
+	r := testregistry.Start(t, testregistry.Options{})
+	proxy := r.Proxy(t)
+	s := newSite(t)
+	s.init(strings.TrimPrefix(proxy.URL(), "http://"), "u", "p")
+	s.mustDeploy(images(t, "shop", "1.0.0", "web x:1 y:1"))
+	leases := s.Client().CoordinationV1().Leases(state.Namespace)
+	proxy.Inject(faultproxy.Rule{
+		Match: func(q faultproxy.Request) bool { return q.Method == http.MethodDelete },
+		Before: func(faultproxy.Request) {
+			if err := leases.Delete(t.Context(), cluster.ImagesLease, meta.DeleteOptions{}); err != nil {
+				t.Errorf("deleting the lease: %v", err)
+			}
+		},
+		Fault: faultproxy.Slow(8 * time.Second), // the next renewal finds out
+	})
+	v2 := images(t, "shop", "2.0.0", "web")
+	result, err := s.deploy(v2, pruneImages)
+	var failed *apply.ImagesError
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), `lease "zarf-host-images" was lost`) || result.Applied.Outcome != state.Failed {
+		t.Fatalf("%+v, %v", result.Applied, err)
+	}
+	if n := len(s.own("shop").Pushed); n < 3 || n != len(failed.Failed) {
+		t.Errorf("%d references failed, and %d are on record", len(failed.Failed), n)
+	}
+	s.mustDeploy(v2, pruneImages)
+	if got := r.Tags(t); len(got) > 0 {
+		t.Errorf("after the repeat the registry has %v", got)
+	}
+}
+
+// TestPruneRaces lets two packages that share an image come and go at once: at each end the registry has
+// what is deployed, and nothing else.
+func TestPruneRaces(t *testing.T) {
+	r := testregistry.Start(t, testregistry.Options{})
+	s := newSite(t)
+	s.init(r.Address(), "u", "p")
+	mall := images(t, "mall", "1.0.0", "m x:1 mall:1")
+	versions := []string{images(t, "shop", "1.0.0", "web x:1 shop:1"), images(t, "shop", "2.0.0", "web shop:2")}
+	t.Cleanup(func() { s.remove(versions[0]); s.remove(mall) })
+	for round := range 6 {
+		var both sync.WaitGroup
+		both.Go(func() {
+			o := host.DeployOptions{Common: s.options(), Source: versions[round%2]}
+			pruneImages(&o)
+			if _, err := host.Deploy(t.Context(), o); err != nil {
+				t.Errorf("round %d: %v", round, err)
+			}
+		})
+		both.Go(func() {
+			if round%3 == 2 {
+				if _, err := s.removeWith("mall"); err != nil {
+					t.Errorf("round %d: %v", round, err)
+				}
+				return
+			}
+			if _, err := host.Deploy(t.Context(), host.DeployOptions{Common: s.options(), Source: mall}); err != nil {
+				t.Errorf("round %d: %v", round, err)
+			}
+		})
+		both.Wait()
+		want := []string{"shop:1 x:1", "shop:2"}[round%2]
+		if round%3 != 2 {
+			want = []string{"mall:1 shop:1 x:1", "mall:1 shop:2 x:1"}[round%2]
+		}
+		got := named(t, r)
+		// What the other package still had when it was looked at goes with the next prune.
+		for _, extra := range []string{" x:1", "mall:1 "} {
+			if got != want && strings.Replace(got, extra, "", 1) == want {
+				got = want
+			}
+		}
+		if got != want {
+			t.Fatalf("round %d: the registry has %s, want %s", round, named(t, r), want)
+		}
+	}
+	if _, err := s.removeWith("shop"); err != nil {
+		t.Fatal(err)
+	}
+	if got := named(t, r); got != "" {
+		t.Errorf("at the end the registry has %s", got)
+	}
+}
+
 // TestD3PruneDuringAPush interrupts a push, prunes, and goes on: what was uploaded is not sent again, and
 // what the interrupted package has is not deleted.
 func TestD3PruneDuringAPush(t *testing.T) {
