@@ -16,7 +16,7 @@
 //	 8 ask       hook, wasm             plugins; fold; show; confirm
 //	 9 lock      cluster                lease, recovery, observe and plan again
 //	10 apply     apply → chart, action  component by component, recorded before and after
-//	11 prune     apply → chart          what the confirmed plan lists
+//	11 prune     apply → chart, registry what the confirmed plan lists
 //	12 record    apply → cluster        the outcome and the configuration
 //
 // # The arrows

@@ -29,7 +29,7 @@ type Request struct {
 	Package *Package
 	// Deployed is the cluster's record of the package before the operation.
 	Deployed *Deployed
-	// Plan is the plan as it marshals; for pre-prune it lists every object that would go.
+	// Plan is the plan as it marshals; for pre-prune it lists every object and image that would go.
 	Plan json.RawMessage
 	// Collisions are those that the plan has.
 	Collisions []Conflict

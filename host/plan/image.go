@@ -30,10 +30,10 @@ type PruneImage struct {
 }
 
 // Repository is the path that the reference has in the registry, with the registry.
-func (i PruneImage) Repository() string { return repositoryOf(i.name) }
+func (i PruneImage) Repository() string { return repositoryOf(i.Reference) }
 
 // ByDigest reports whether the reference has no tag, so that all of the image would go with it.
-func (i PruneImage) ByDigest() bool { return strings.Contains(i.name, "@") }
+func (i PruneImage) ByDigest() bool { return strings.Contains(i.Reference, "@") }
 
 // ImageFacts are what is known beyond the package of references that nothing in it needs any more.
 type ImageFacts struct {
@@ -204,10 +204,10 @@ func imageName(reference string) string {
 	}
 }
 
-// repositoryOf returns the repository of an image's name.
-func repositoryOf(name string) string {
-	if repository, _, ok := strings.Cut(name, "@"); ok {
+// repositoryOf returns a reference without its tag or digest, of which it has one.
+func repositoryOf(reference string) string {
+	if repository, _, ok := strings.Cut(reference, "@"); ok {
 		return repository
 	}
-	return name[:max(0, strings.LastIndexByte(name, ':'))]
+	return reference[:max(0, strings.LastIndexByte(reference, ':'))]
 }
