@@ -11,7 +11,8 @@ import (
 )
 
 const requestDoc = `{"apiVersion":"hooks.zarf-host.dev/v1","kind":"HookRequest","id":"r1","hook":"pre-prune","later":1,` +
-	`"plan":{"prune":{"objects":[{"apiVersion":"v1","kind":"Secret","namespace":"prod","name":"pw"}]}}}`
+	`"plan":{"prune":{"objects":[{"apiVersion":"v1","kind":"Secret","namespace":"prod","name":"pw"}],` +
+	`"images":[{"reference":"reg.test/x:1","digest":"sha256:1","bytes":7,"reason":"left","version":"1.0.0"}]}}}`
 
 func TestRun(t *testing.T) {
 	tests := map[string]struct {
@@ -36,6 +37,12 @@ func TestRun(t *testing.T) {
 			res.KeepObject(r.Plan.Prune.Objects[0], "prod")
 			return res
 		}, `{"apiVersion":"hooks.zarf-host.dev/v1","kind":"HookResponse","id":"r1","verdict":"warn","findings":[{"severity":"warn","message":"keeping Secret/prod/pw: prod","object":{"apiVersion":"v1","kind":"Secret","namespace":"prod","name":"pw"}}],"keep":[{"object":{"apiVersion":"v1","kind":"Secret","namespace":"prod","name":"pw"},"reason":"prod"}]}`, ""},
+		"keep an image": {requestDoc, func(r sdk.Request) sdk.Response {
+			res := r.Allow()
+			i := r.Plan.Prune.Images[0]
+			res.KeepImage(i, i.Version)
+			return res
+		}, `{"apiVersion":"hooks.zarf-host.dev/v1","kind":"HookResponse","id":"r1","verdict":"warn","findings":[{"severity":"warn","message":"keeping image reg.test/x:1: 1.0.0"}],"keep":[{"image":"reg.test/x:1","reason":"1.0.0"}]}`, ""},
 		"fail":          {requestDoc, func(sdk.Request) sdk.Response { return sdk.Fail(errors.New("broken")) }, "", "broken"},
 		"no request":    {"", func(r sdk.Request) sdk.Response { return r.Allow() }, "", "reading the request"},
 		"later version": {strings.Replace(requestDoc, "dev/v1", "dev/v2", 1), func(r sdk.Request) sdk.Response { return r.Allow() }, "", "speaks"},
