@@ -45,7 +45,7 @@ func (o *observer) doubtful(goes bool) (twins, all bool) {
 		switch {
 		case !has.Exists:
 		case has.Package == "":
-			all = true
+			all = all || goes || len(has.Objects) > 0 // without objects there is nothing to label, nor to lose
 		case has.Package == o.facts.Package.Name && slices.Contains(recorded, r):
 			twins = twins || goes || has.Override != o.facts.Package.NamespaceOverride
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/chart"
 	"github.com/zarf-host/zarf-host/host/cluster"
 	"github.com/zarf-host/zarf-host/host/object"
+	"github.com/zarf-host/zarf-host/host/plan"
 	"github.com/zarf-host/zarf-host/host/state"
 )
 
@@ -98,6 +99,11 @@ type ReleaseStatus struct {
 	Status    string
 	Chart     string
 	Version   string
+	// Orphaned is true for a release that the recorded definition of its component has no more: a
+	// newer version of the package dropped it, and nothing pruned it.
+	Orphaned bool
+	// Owner is whose the release is by its labels, where it is not the package's any more.
+	Owner string
 }
 
 // Status is a deployed package with its releases.
@@ -132,7 +138,11 @@ func GetStatus(ctx context.Context, o cluster.Options, name, namespace string) (
 	if err != nil {
 		return Status{}, err
 	}
-	return readStatus(ctx, conn, name, namespace)
+	charts, err := chartClient(conn, Common{}.defaulted())
+	if err != nil {
+		return Status{}, err
+	}
+	return readStatus(ctx, conn, charts, name, namespace)
 }
 
 // WatchStatus calls show with what GetStatus returns, now and again after each pause of every, until
@@ -143,8 +153,12 @@ func WatchStatus(ctx context.Context, o cluster.Options, name, namespace string,
 	if err != nil {
 		return err
 	}
+	charts, err := chartClient(conn, Common{}.defaulted())
+	if err != nil {
+		return err
+	}
 	for seen := false; ; seen = true {
-		s, err := readStatus(ctx, conn, name, namespace)
+		s, err := readStatus(ctx, conn, charts, name, namespace)
 		var gone *NotDeployedError
 		switch {
 		case ctx.Err() != nil:
@@ -165,17 +179,13 @@ func WatchStatus(ctx context.Context, o cluster.Options, name, namespace string,
 	}
 }
 
-func readStatus(ctx context.Context, conn *cluster.Cluster, name, namespace string) (Status, error) {
+func readStatus(ctx context.Context, conn *cluster.Cluster, charts *chart.Client, name, namespace string) (Status, error) {
 	record, err := conn.Records().Get(ctx, name, namespace)
 	if err != nil {
 		return Status{}, err
 	}
 	if !record.Exists {
 		return Status{}, &NotDeployedError{Name: name, Namespace: namespace}
-	}
-	charts, err := chartClient(conn, Common{}.defaulted())
-	if err != nil {
-		return Status{}, err
 	}
 	unconfirmed := record.Unconfirmed
 	found, err := confirmed(ctx, charts, record)
@@ -190,22 +200,48 @@ func readStatus(ctx context.Context, conn *cluster.Cluster, name, namespace stri
 	}
 	for _, c := range record.Package.DeployedComponents {
 		for _, ch := range c.InstalledCharts {
-			r, err := releaseStatus(ctx, charts, c.Name, ch.Release())
+			r, err := releaseStatus(ctx, charts, record, c.Name, ch.Release())
 			if err != nil {
 				return Status{}, err
 			}
+			r.Orphaned = orphaned(record.Package, c.Name, ch.Release())
 			s.Releases = append(s.Releases, r)
 		}
 	}
 	return s, nil
 }
 
-func releaseStatus(ctx context.Context, charts *chart.Client, component string, r object.Release) (ReleaseStatus, error) {
+// orphaned reports whether the recorded definition of a component lacks a release that it has
+// installed. Nothing is said of a component whose definition the record lost.
+func orphaned(p state.Package, component string, r object.Release) bool {
+	c, ok := p.Definition(component)
+	if !ok {
+		return false
+	}
+	for _, ch := range c.Charts {
+		if r == (object.Release{Namespace: ch.Namespace, Name: chart.ReleaseName(ch)}) {
+			return false
+		}
+	}
+	for _, m := range c.Manifests {
+		if r == chart.ManifestRelease(p.Name, component, m) {
+			return false
+		}
+	}
+	return true
+}
+
+func releaseStatus(ctx context.Context, charts *chart.Client, record cluster.Record, component string, r object.Release) (ReleaseStatus, error) {
 	history, err := charts.History(ctx, r)
 	if err != nil {
 		return ReleaseStatus{}, err
 	}
-	return statusOf(history, component), nil
+	out := statusOf(history, component)
+	has := plan.ReleaseFacts{Package: history.Package(), Override: history.Override()}
+	if has.Package != "" && (has.Package != record.Name || has.Override != record.Override) {
+		out.Owner = has.Owner()
+	}
+	return out, nil
 }
 
 func statusOf(history chart.History, component string) ReleaseStatus {

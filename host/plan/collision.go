@@ -139,7 +139,7 @@ func (d *deployment) releaseCollision(w Wanted, has ReleaseFacts) {
 	}
 	d.collide(Collision{
 		ID: "release-name/" + w.Release.String(), Kind: CollidesRelease, Verdict: Deny,
-		Message: fmt.Sprintf("release %s exists and belongs to %s", w.Release, has.owner()),
+		Message: fmt.Sprintf("release %s exists and belongs to %s", w.Release, has.Owner()),
 		Remedy:  remedy, Evidence: d.releaseEvidence(w.Release, has),
 	})
 }

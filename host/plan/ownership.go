@@ -9,8 +9,8 @@ import (
 	"github.com/zarf-host/zarf-host/host/spec"
 )
 
-// owner names whose a release is that is not ours.
-func (has ReleaseFacts) owner() string {
+// Owner names whose a release is that is not ours.
+func (has ReleaseFacts) Owner() string {
 	switch {
 	case has.Package != "" && has.Override != "":
 		return fmt.Sprintf("package %q in namespace %q", has.Package, has.Override)
@@ -95,7 +95,7 @@ func forgets(p *Plan, f Facts, r object.Release, component string) bool {
 	if !has.Exists || f.Owns(r) && !f.shared(r) {
 		return false
 	}
-	owner := has.owner()
+	owner := has.Owner()
 	if f.Owns(r) {
 		owner = strings.Join(has.Claims, " and ") + " too"
 	}
@@ -114,7 +114,7 @@ func (p Plan) Forgets(component string) []ForgottenRelease {
 func (d *deployment) releaseEvidence(r object.Release, has ReleaseFacts) []string {
 	var out []string
 	if has.Package != "" {
-		out = append(out, "its objects are labelled as those of "+has.owner())
+		out = append(out, "its objects are labelled as those of "+has.Owner())
 	} else {
 		out = append(out, "its objects have no label of a package")
 	}
@@ -156,6 +156,6 @@ func (d *deployment) othersOrphan(r object.Release, component string, prune bool
 		return false
 	}
 	d.warn("release %s, which component %q has on record, belongs to %s: --prune=%s drops it from the record, and leaves it alone",
-		r, component, has.owner(), ScopeClusterResources)
+		r, component, has.Owner(), ScopeClusterResources)
 	return true
 }

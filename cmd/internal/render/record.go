@@ -160,11 +160,18 @@ func Status(w io.Writer, s host.Status) error {
 			if r.Component != c.Name {
 				continue
 			}
+			orphaned := ""
+			if r.Orphaned {
+				orphaned = ", orphaned: the package has it no more, and a deployment with --prune=cluster-resources uninstalls it"
+			}
+			if r.Owner != "" {
+				orphaned += ", belongs to " + r.Owner
+			}
 			if !r.Exists {
-				t.line(3, "release %s: not there", r.Release)
+				t.line(3, "release %s: not there%s", r.Release, orphaned)
 				continue
 			}
-			t.line(3, "release %s: %s, revision %d, chart %s %s", r.Release, r.Status, r.Revision, r.Chart, r.Version)
+			t.line(3, "release %s: %s, revision %d, chart %s %s%s", r.Release, r.Status, r.Revision, r.Chart, r.Version, orphaned)
 		}
 	}
 	t.remembered(s)

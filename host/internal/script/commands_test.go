@@ -39,6 +39,7 @@ import (
 //	killed TEXT PROGRAM ARG…   kills the program, as nothing can stop, when stderr says TEXT
 //	kubectl ARG…               kubectl, as the administrator and past any proxy
 //	apply FILE                 kubectl apply of a file, @NS@, @PKG@ and @WORK@ filled in
+//	release NS NAME FILE       installs manifests as a Helm release of no package's
 //	record [-own] NAME [NS]    prints the record of a package
 //	proxy                      puts a fault proxy between zarf-host and the API server
 //	fault STATUS METHOD PATH [TIMES]  makes the proxy answer requests whose path matches
@@ -60,6 +61,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"kubectl":     scriptKubectl,
 		"apply":       scriptApply,
 		"record":      scriptRecord,
+		"release":     scriptRelease,
 		"proxy":       scriptProxy,
 		"fault":       scriptFault,
 		"writes":      scriptWrites,
