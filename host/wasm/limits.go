@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -44,7 +45,20 @@ func DefaultLimits() Limits {
 	}
 }
 
-// withDefaults fills the fields that are zero.
+// check refuses limits of which one could never be met: a part that may take longer than the whole.
+func (l Limits) check() error {
+	switch {
+	case l.Run < 0 || l.Compile < 0 || l.Call < 0 || l.Stdout < 0 || l.Stderr < 0 || l.Module < 0 || l.Body < 0 ||
+		l.Request < 0 || l.Tables < 0 || l.Calls < 0 || l.Answers < 0:
+		return errors.New("a limit is negative")
+	case l.Run > 0 && l.Call > l.Run:
+		return fmt.Errorf("one host call may take %v, the whole run %v: the first must fit into the second", l.Call, l.Run)
+	default:
+		return nil
+	}
+}
+
+// withDefaults fills the fields that are zero. A host call is never given longer than the run.
 func (l Limits) withDefaults() Limits {
 	d := DefaultLimits()
 	fill(&l.Fuel, d.Fuel)
@@ -59,7 +73,7 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.Tables, d.Tables)
 	fill(&l.Elements, d.Elements)
 	fill(&l.Calls, d.Calls)
-	fill(&l.Call, d.Call)
+	fill(&l.Call, min(d.Call, l.Run))
 	fill(&l.Answers, d.Answers)
 	return l
 }

@@ -80,6 +80,9 @@ func readModule(path string, most int) ([]byte, error) {
 func Load(ctx context.Context, wasm []byte, opts Options) (*Plugin, error) {
 	p := &Plugin{limits: opts.Limits.withDefaults()}
 	name := opts.Name
+	if err := opts.Limits.check(); err != nil {
+		return nil, &Error{Plugin: name, Kind: KindRequest, Err: fmt.Errorf("its limits are refused: %w", err)}
+	}
 	refuse := func(err error) error { return &Error{Plugin: name, Kind: KindRefusedModule, Err: err} }
 	if len(wasm) > p.limits.Module {
 		return nil, &Error{Plugin: name, Kind: KindRefusedModule, Limit: size(p.limits.Module) + " of module",
