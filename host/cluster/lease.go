@@ -191,7 +191,7 @@ func acquire(ctx context.Context, client leases, name string, options LeaseOptio
 		}
 		if seen.fresh {
 			seen.fresh = false
-			options.Sink.Emit(event.Event{Step: "lease", Message: fmt.Sprintf(
+			options.Sink.Emit(event.Event{Level: event.Info, Step: "lease", Message: fmt.Sprintf(
 				"lease %q is held by %s: waiting", name, describe(seen.holder))})
 		}
 		if err := pause(ctx, timing.poll); err != nil {

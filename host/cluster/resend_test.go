@@ -13,6 +13,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/zarf-host/zarf-host/host/internal/testcluster"
 )
 
 // answers is a transport that answers one request after the other, and the last one for ever.
@@ -177,4 +181,36 @@ func TestResendingIsCut(t *testing.T) {
 			t.Errorf("%d requests after the cut", len(server.got)-sent)
 		}
 	})
+}
+
+// An API server that restarts is not noticed by whoever reads, nor by the writes that every operation
+// begins with.
+func TestConnectionGetsOverARestart(t *testing.T) {
+	cluster := testcluster.Private(t)
+	conn := connect(t, cluster.REST())
+	work := client(t, conn.Config()).CoreV1().Namespaces()
+	restarted, errs := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			_, get := work.Get(t.Context(), "default", metav1.GetOptions{})
+			_, list := work.List(t.Context(), metav1.ListOptions{})
+			_, _, read := conn.State(t.Context())
+			_, record := conn.Records().Get(t.Context(), "restarted", "")
+			err := errors.Join(get, list, read, record, conn.EnsureNamespace(t.Context()))
+			select {
+			case <-restarted:
+			default:
+				if err == nil {
+					continue
+				}
+			}
+			errs <- err
+			return
+		}
+	}()
+	cluster.RestartAPIServer(t, 3*time.Second)
+	close(restarted)
+	if err := <-errs; err != nil {
+		t.Error(err)
+	}
 }

@@ -39,6 +39,7 @@ type releaseDocument struct {
 	Status    string `json:"status,omitempty"`
 	Chart     string `json:"chart,omitempty"`
 	Version   string `json:"version,omitempty"`
+	Orphaned  bool   `json:"orphaned,omitempty"`
 }
 
 // watchEvery is the pause between two looks of status --watch.
@@ -75,6 +76,7 @@ func (r *root) statusCmd() *cobra.Command {
 
 // watchStatus shows the status of a package whenever it is another one than was shown.
 func (r *root) watchStatus(ctx context.Context, name, namespace string) error {
+	r.sink().Emit(event.Event{Level: event.Debug, Step: "status", Message: fmt.Sprintf("watching package %q", name)})
 	var shown []byte
 	err := host.WatchStatus(ctx, r.cluster(), name, namespace, watchEvery, func(s host.Status) error {
 		text, err := r.statusText(s, true)
@@ -92,7 +94,7 @@ func (r *root) watchStatus(ctx context.Context, name, namespace string) error {
 		return r.write(append([]byte(between), text...))
 	})
 	if err == nil {
-		r.sink().Emit(event.Event{Step: "status", Message: fmt.Sprintf("package %q is not deployed any more", name)})
+		r.sink().Emit(event.Event{Level: event.Info, Step: "status", Message: fmt.Sprintf("package %q is not deployed any more", name)})
 	}
 	return err
 }
@@ -130,7 +132,7 @@ func statusOf(s host.Status) statusDocument {
 	}
 	for _, rel := range s.Releases {
 		doc.Releases = append(doc.Releases, releaseDocument{
-			rel.Component, rel.Namespace, rel.Name, rel.Exists, rel.Revision, rel.Status, rel.Chart, rel.Version,
+			rel.Component, rel.Namespace, rel.Name, rel.Exists, rel.Revision, rel.Status, rel.Chart, rel.Version, rel.Orphaned,
 		})
 	}
 	return doc
