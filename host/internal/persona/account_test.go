@@ -23,8 +23,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testcluster.Main(m)) }
 
-// home is the namespace of the service accounts.
-const home = "default"
+// home is the namespace of the service accounts that tests make, deployers that of the example's.
+const (
+	home      = "default"
+	deployers = "deployers"
+)
 
 // account is a service account and the way to the cluster as it.
 type account struct {
@@ -41,8 +44,19 @@ func newAccount(t *testing.T, c *testcluster.Cluster, name string) *account {
 	if _, err := accounts.Create(t.Context(), made, meta.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	return login(t, c, home, name)
+}
+
+// existing returns an account of the example.
+func existing(t *testing.T, c *testcluster.Cluster, name string) *account {
+	t.Helper()
+	return login(t, c, deployers, name)
+}
+
+func login(t *testing.T, c *testcluster.Cluster, namespace, name string) *account {
+	t.Helper()
 	hour := int64(3600)
-	token, err := accounts.CreateToken(t.Context(), name,
+	token, err := c.Client().CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name,
 		&authentication.TokenRequest{Spec: authentication.TokenRequestSpec{ExpirationSeconds: &hour}}, meta.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
