@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/zarf-host/zarf-host/host/action"
@@ -69,24 +70,15 @@ func (s *steps) PlaceFiles(ctx context.Context, component spec.Component) error 
 	if len(component.Files) == 0 {
 		return nil
 	}
-	dir, err := os.MkdirTemp(s.common.TempDir, "zarf-host-")
-	if err != nil {
-		return fmt.Errorf("placing the files of component %q: %w", component.Name, err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // what is left of it is only in the way
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return fmt.Errorf("placing the files of component %q: %w", component.Name, err)
-	}
-	defer func() { _ = root.Close() }() // nothing is written through it any more
-	if err := s.bundle.ExtractComponent(ctx, component.Name, root); err != nil {
-		return err
-	}
 	files := action.Files{
 		Templates: s.templates.variables, Sink: s.common.Sink, Load: s.loader, Temp: s.common.TempDir,
 		Render: func(text []byte) ([]byte, error) { return s.templates.content(component).Render(text, s.loader) },
 	}
-	return files.Place(ctx, component, root.FS())
+	return files.Place(ctx, component, func(ctx context.Context, visit func(action.Entry, io.Reader) error) error {
+		return s.bundle.Component(ctx, component.Name, func(e bundle.Entry, r io.Reader) error {
+			return visit(action.Entry{Path: e.Path, Mode: e.Mode, Link: e.Link}, r)
+		})
+	})
 }
 
 func (s *steps) PushImages(ctx context.Context, component spec.Component) error {

@@ -39,49 +39,55 @@ type Files struct {
 	Load func(path string) ([]byte, error)
 }
 
-// Place puts each file of a component at its target and makes its symlinks. Content is rooted at
-// the component's folder: file i is files/i/<base name of its target>, a file or a folder. A file
-// appears at its target whole or not at all. Text gets its templates filled, in folders too;
-// whatever holds a NUL byte is copied as it is.
-func (f *Files) Place(ctx context.Context, component spec.Component, content fs.FS) error {
-	for i, file := range component.Files {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		source := path.Join("files", strconv.Itoa(i), path.Base(filepath.ToSlash(file.Target)))
-		if err := f.place(ctx, file, content, source); err != nil {
-			return fmt.Errorf("placing file %q: %w", file.Target, err)
-		}
-		f.Sink.Emit(event.Event{Level: event.Info, Step: "file", Component: component.Name, Message: fmt.Sprintf("placed %s", file.Target)})
-	}
-	return nil
+// Entry is a file, folder or symbolic link of a component's content. Its path is relative to the
+// component's folder: file i is files/i/<base name of its target>, a file or a folder.
+type Entry struct {
+	Path string
+	Mode fs.FileMode
+	Link string // of a symbolic link
 }
 
-func (f *Files) place(ctx context.Context, file spec.File, content fs.FS, source string) error {
-	target, err := f.resolve(file.Target)
-	if err != nil {
+// Content hands the entries of a component to visit. What they hold is verified when it returns.
+type Content func(ctx context.Context, visit func(Entry, io.Reader) error) error
+
+// Place puts each file of a component at its target and makes its symlinks. Content is read once and
+// written beside the targets: nothing else holds it in between, and a file appears at its target only
+// when all of the content is verified, whole or not at all. Text gets its templates filled, in
+// folders too; whatever holds a NUL byte is copied as it is.
+func (f *Files) Place(ctx context.Context, component spec.Component, content Content) error {
+	arriving := make([]arrival, len(component.Files))
+	defer func() {
+		for _, a := range arriving {
+			a.discard()
+		}
+	}()
+	for i, file := range component.Files {
+		target, err := f.resolve(file.Target)
+		if err != nil {
+			return fmt.Errorf("placing file %q: %w", file.Target, err)
+		}
+		arriving[i] = arrival{
+			file: file, target: target,
+			source: path.Join("files", strconv.Itoa(i), path.Base(filepath.ToSlash(file.Target))),
+		}
+	}
+	if err := content(ctx, func(e Entry, r io.Reader) error {
+		for i := range arriving {
+			if err := arriving[i].take(ctx, e, r); err != nil {
+				return fmt.Errorf("placing file %q: %w", arriving[i].file.Target, err)
+			}
+		}
+		return nil
+	}); err != nil {
 		return err
 	}
-	info, err := fs.Stat(content, source)
-	if err != nil {
-		return fmt.Errorf("looking for its content in the package: %w", err)
-	}
-	if info.IsDir() {
-		err = f.placeFolder(ctx, content, source, target, file.ShouldTemplate())
-	} else {
-		mode := fs.FileMode(0o600)
-		if file.Executable {
-			mode = 0o700
+	for i := range arriving {
+		if err := f.settle(ctx, &arriving[i]); err != nil {
+			return fmt.Errorf("placing file %q: %w", arriving[i].file.Target, err)
 		}
-		err = f.placeFile(content, source, target, mode, file.ShouldTemplate())
-	}
-	if err != nil {
-		return err
-	}
-	for _, link := range file.Symlinks {
-		if err := f.link(target, link); err != nil {
-			return fmt.Errorf("making the symlink %q: %w", link, err)
-		}
+		f.Sink.Emit(event.Event{
+			Level: event.Info, Step: "file", Component: component.Name, Message: fmt.Sprintf("placed %s", component.Files[i].Target),
+		})
 	}
 	return nil
 }
@@ -109,67 +115,107 @@ func (f *Files) resolve(target string) (string, error) {
 	return filepath.Abs(target)
 }
 
-// placeFolder merges a folder into its target. Files keep the modes that the package has for them.
-func (f *Files) placeFolder(ctx context.Context, content fs.FS, source, target string, render bool) error {
-	return fs.WalkDir(content, source, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		at := filepath.Join(target, filepath.FromSlash(strings.TrimPrefix(name, source)))
-		if entry.IsDir() {
-			return os.MkdirAll(at, 0o700)
-		}
-		if entry.Type()&fs.ModeSymlink != 0 {
-			to, err := fs.ReadLink(content, name)
-			if err != nil {
-				return err
-			}
-			return replaceLink(to, at)
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		return f.placeFile(content, name, at, info.Mode().Perm(), render)
-	})
+// arrival is a file of a component on its way to its target.
+type arrival struct {
+	file   spec.File
+	target string // absolute
+	source string // its path in the component
+	parts  []part
 }
 
-// placeFile writes beside the target and renames, so that a running program is not written into
-// and an interrupted copy is not mistaken for the file.
-func (f *Files) placeFile(content fs.FS, source, target string, mode fs.FileMode, render bool) (err error) {
-	if info, err := os.Stat(target); err == nil && info.IsDir() {
-		return fmt.Errorf("a folder is in its place: %s", target)
-	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-		return err
-	}
-	in, err := content.Open(source)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
+// part is one entry of an arrival.
+type part struct {
+	at     string // where it goes
+	mode   fs.FileMode
+	link   string
+	copied string // the file beside it that holds its content
+	text   bool
+}
 
-	copied, text, err := copyBeside(target, in)
-	if err != nil {
-		return err
+// take copies an entry beside where it goes, if it is of this file.
+func (a *arrival) take(ctx context.Context, e Entry, r io.Reader) error {
+	inside, ok := strings.CutPrefix(e.Path+"/", a.source+"/")
+	if !ok {
+		return nil
 	}
-	defer func() { _ = os.Remove(copied) }() // it is gone already when all went well
-	if text {
-		fill := f.fillBeside
-		if render {
-			fill = f.renderBeside
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	p := part{at: filepath.Join(a.target, filepath.FromSlash(inside)), mode: e.Mode, link: e.Link}
+	if e.Mode.IsRegular() {
+		if info, err := os.Stat(p.at); err == nil && info.IsDir() {
+			return fmt.Errorf("a folder is in its place: %s", p.at)
 		}
-		filled, err := fill(target, copied)
-		if err != nil {
+		if err := os.MkdirAll(filepath.Dir(p.at), 0o700); err != nil {
 			return err
 		}
-		defer func() { _ = os.Remove(filled) }()
-		return finish(filled, target, mode)
+		var err error
+		if p.copied, p.text, err = copyBeside(p.at, r); err != nil {
+			return err
+		}
 	}
-	return finish(copied, target, mode)
+	a.parts = append(a.parts, p)
+	return nil
+}
+
+func (a *arrival) discard() {
+	for _, p := range a.parts {
+		if p.copied != "" {
+			_ = os.Remove(p.copied) // it is gone already when all went well
+		}
+	}
+}
+
+// settle makes of what arrived the file at its target, or merges the folder into it.
+func (f *Files) settle(ctx context.Context, a *arrival) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	if len(a.parts) == 0 {
+		return fmt.Errorf("looking for its content in the package: %w", fs.ErrNotExist)
+	}
+	single := len(a.parts) == 1 && a.parts[0].at == a.target
+	for _, p := range a.parts {
+		mode := p.mode.Perm() | 0o600 // files in folders keep the modes that the package has for them
+		if single {
+			mode = 0o600
+			if a.file.Executable {
+				mode = 0o700
+			}
+		}
+		if err := f.settlePart(p, mode, a.file.ShouldTemplate()); err != nil {
+			return err
+		}
+	}
+	for _, link := range a.file.Symlinks {
+		if err := f.link(a.target, link); err != nil {
+			return fmt.Errorf("making the symlink %q: %w", link, err)
+		}
+	}
+	return nil
+}
+
+// settlePart renames a file to its name, so that a running program is not written into and an
+// interrupted copy is not mistaken for the file.
+func (f *Files) settlePart(p part, mode fs.FileMode, render bool) error {
+	switch {
+	case p.mode.IsDir():
+		return os.MkdirAll(p.at, 0o700)
+	case p.mode&fs.ModeSymlink != 0:
+		return replaceLink(p.link, p.at)
+	case !p.text:
+		return finish(p.copied, p.at, mode)
+	}
+	fill := f.fillBeside
+	if render {
+		fill = f.renderBeside
+	}
+	filled, err := fill(p.at, p.copied)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(filled) }() // it is gone already when all went well
+	return finish(filled, p.at, mode)
 }
 
 // copyBeside copies to a new file in the target's folder and reports whether it holds text.

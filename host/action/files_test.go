@@ -1,11 +1,15 @@
 package action
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -21,6 +25,22 @@ func placer(t *testing.T) *Files {
 		map[string]string{"NAME": "podinfo", "FROM": "elsewhere"})
 	load := func(path string) ([]byte, error) { return []byte("loaded " + path), nil }
 	return &Files{Templates: v, Sink: event.Discard, Dir: t.TempDir(), Home: t.TempDir(), Temp: t.TempDir(), Load: load}
+}
+
+// entries is content that a map holds.
+func entries(files fstest.MapFS) Content {
+	return func(_ context.Context, visit func(Entry, io.Reader) error) error {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			e := Entry{Path: name, Mode: files[name].Mode}
+			if e.Mode&fs.ModeSymlink != 0 {
+				e.Link = string(files[name].Data)
+			}
+			if err := visit(e, bytes.NewReader(files[name].Data)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 func read(t *testing.T, elem ...string) string {
@@ -59,7 +79,7 @@ func TestPlaceFiles(t *testing.T) {
 		{Target: abs},
 	}}
 	for range 2 { // a second deployment replaces what is there
-		if err := f.Place(t.Context(), component, content); err != nil {
+		if err := f.Place(t.Context(), component, entries(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,7 +130,7 @@ func TestG7FilesInFoldersAreFilled(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(f.Dir, "etc/conf/mine"), []byte("stays"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Place(t.Context(), spec.Component{Name: "web", Files: []spec.File{{Target: "etc/conf"}}}, content); err != nil {
+	if err := f.Place(t.Context(), spec.Component{Name: "web", Files: []spec.File{{Target: "etc/conf"}}}, entries(content)); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -128,6 +148,27 @@ func TestG7FilesInFoldersAreFilled(t *testing.T) {
 	}
 }
 
+// What turns out to be wrong only at its end has changed nothing: no file, and none beside one.
+func TestPlaceFilesThatAreNotVerified(t *testing.T) {
+	f := placer(t)
+	if err := os.WriteFile(filepath.Join(f.Dir, "a"), []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wrong := errors.New("the checksum is another one")
+	content := func(ctx context.Context, visit func(Entry, io.Reader) error) error {
+		err := entries(fstest.MapFS{"files/0/a": {Data: []byte("after")}, "files/1/b": {Data: []byte("b")}})(ctx, visit)
+		return errors.Join(err, wrong)
+	}
+	component := spec.Component{Files: []spec.File{{Target: "a"}, {Target: "b"}}}
+	if err := f.Place(t.Context(), component, content); !errors.Is(err, wrong) {
+		t.Fatalf("got %v", err)
+	}
+	left, err := os.ReadDir(f.Dir)
+	if err != nil || len(left) != 1 || read(t, f.Dir, "a") != "before" {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
 func TestPlaceFilesFails(t *testing.T) {
 	f := placer(t)
 	if err := os.MkdirAll(filepath.Join(f.Dir, "taken", "precious"), 0o700); err != nil {
@@ -142,7 +183,7 @@ func TestPlaceFilesFails(t *testing.T) {
 		{spec.File{Target: "taken"}, "a folder is in its place"},
 		{spec.File{Target: "a", Symlinks: []string{"taken"}}, `making the symlink "taken": a folder is in its place`},
 	} {
-		err := f.Place(t.Context(), spec.Component{Files: []spec.File{tc.file}}, content)
+		err := f.Place(t.Context(), spec.Component{Files: []spec.File{tc.file}}, entries(content))
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %q in it", tc.file.Target, err, tc.want)
 		}
@@ -152,7 +193,7 @@ func TestPlaceFilesFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := f.Place(ctx, spec.Component{Files: []spec.File{{Target: "late"}}}, content); !errors.Is(err, context.Canceled) {
+	if err := f.Place(ctx, spec.Component{Files: []spec.File{{Target: "late"}}}, entries(content)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

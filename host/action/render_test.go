@@ -62,7 +62,7 @@ func TestFilesThatAreGoTemplates(t *testing.T) {
 	component := spec.Component{Name: "web", Files: []spec.File{
 		{Target: "one", Template: p(true)}, {Target: "two"}, {Target: "dir", Template: p(true)},
 	}}
-	if err := f.Place(t.Context(), component, content); err != nil {
+	if err := f.Place(t.Context(), component, entries(content)); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -73,7 +73,7 @@ func TestFilesThatAreGoTemplates(t *testing.T) {
 		}
 	}
 	content["files/0/one"] = &fstest.MapFile{Data: []byte("broken")}
-	if err := f.Place(t.Context(), component, content); err == nil || !strings.Contains(err.Error(), `placing file "one": line 1`) {
+	if err := f.Place(t.Context(), component, entries(content)); err == nil || !strings.Contains(err.Error(), `placing file "one": line 1`) {
 		t.Errorf("got %v", err)
 	}
 	if got := read(t, f.Dir, "one"); got != "hunter2" {
