@@ -43,6 +43,14 @@ func TestRun(t *testing.T) {
 			res.KeepImage(i, i.Version)
 			return res
 		}, `{"apiVersion":"hooks.zarf-host.dev/v1","kind":"HookResponse","id":"r1","verdict":"warn","findings":[{"severity":"warn","message":"keeping image reg.test/x:1: 1.0.0"}],"keep":[{"image":"reg.test/x:1","reason":"1.0.0"}]}`, ""},
+		"judge a collision": {`{"apiVersion":"hooks.zarf-host.dev/v1","kind":"HookRequest","id":"r1","hook":"collision",` +
+			`"collisions":[{"id":"downgrade/shop","kind":"downgrade","verdict":"warn","message":"lower"}]}`, func(r sdk.Request) sdk.Response {
+			res := r.Allow()
+			for _, c := range r.Collisions {
+				res.Judge(c, sdk.Deny, "no %s", c.Kind)
+			}
+			return res
+		}, `{"apiVersion":"hooks.zarf-host.dev/v1","kind":"HookResponse","id":"r1","verdict":"allow","collisions":[{"id":"downgrade/shop","verdict":"deny","message":"no downgrade"}]}`, ""},
 		"fail":          {requestDoc, func(sdk.Request) sdk.Response { return sdk.Fail(errors.New("broken")) }, "", "broken"},
 		"no request":    {"", func(r sdk.Request) sdk.Response { return r.Allow() }, "", "reading the request"},
 		"later version": {strings.Replace(requestDoc, "dev/v1", "dev/v2", 1), func(r sdk.Request) sdk.Response { return r.Allow() }, "", "speaks"},
