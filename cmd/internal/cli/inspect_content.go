@@ -191,7 +191,7 @@ func (r *root) inspectSBOMCmd() *cobra.Command {
 	cmd, o := r.extractCmd(&cobra.Command{
 		Use:   "sbom PACKAGE",
 		Short: "Write the software bills of materials of a package into a folder of its name",
-	}, "software bills of materials", host.ExtractSBOMs)
+	}, "SBOMs", host.ExtractSBOMs)
 	cmd.Flags().StringVar(&o.Output, "output", "", "`folder` in which that folder is made; the current one if left out")
 	return cmd
 }
