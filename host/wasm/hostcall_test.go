@@ -114,6 +114,7 @@ func TestHostCalls(t *testing.T) {
 func TestHostileCalls(t *testing.T) {
 	allow := guests.Answer("r1", "allow")
 	small := hostFunc(func(context.Context, []byte) ([]byte, error) { return []byte(`{}`), nil })
+	large := []byte(`"` + strings.Repeat("x", 1<<20) + `"`)
 	// i64Is traps unless the number on the stack is the wanted one.
 	i64Is := func(n int64) []byte {
 		return append(append(guests.Const64(n), 0x52), guests.If(guests.Op(guests.Unreachable))...)
@@ -132,7 +133,7 @@ func TestHostileCalls(t *testing.T) {
 		"flood": {func(p *guests.Program) []byte { return guests.Forever(p.Ask(`{}`), guests.Op(guests.Drop)) },
 			small, wasm.Limits{}, wasm.KindHostCall, "1000 host calls"},
 		"flood of answers": {func(p *guests.Program) []byte { return guests.Forever(p.Ask(`{}`), guests.Op(guests.Drop)) },
-			hostFunc(func(context.Context, []byte) ([]byte, error) { return make([]byte, 1<<20), nil }), wasm.Limits{}, wasm.KindHostCall, "16 MiB of answers"},
+			hostFunc(func(context.Context, []byte) ([]byte, error) { return large, nil }), wasm.Limits{}, wasm.KindHostCall, "16 MiB of answers"},
 		"one answer too large": {func(p *guests.Program) []byte { return cat(p.Ask(`{}`), guests.Op(guests.Drop), p.Print(1, allow)) },
 			hostFunc(func(context.Context, []byte) ([]byte, error) { return make([]byte, 17<<20), nil }), wasm.Limits{}, wasm.KindHostCall, "16 MiB of answers"},
 		"a host that blocks and ignores its context": {func(p *guests.Program) []byte { return cat(p.Ask(`{}`), guests.Op(guests.Drop), p.Print(1, allow)) },

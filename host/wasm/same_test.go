@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/internal/guests"
@@ -33,7 +34,7 @@ func TestL15SameInProcessAndInTheChild(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			limits := wasm.Limits{Fuel: 1_000_000_000, Stdout: 1 << 20}
+			limits := wasm.Limits{Fuel: 1_000_000_000, Stdout: 1 << 20, Compile: 5 * time.Minute}
 			var results []wasm.Result
 			var texts []string
 			for _, sandbox := range []wasm.Sandbox{wasm.SandboxChild, wasm.SandboxInProcess} {
