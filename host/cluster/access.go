@@ -222,12 +222,12 @@ func (c *Cluster) reviewAccess(ctx context.Context, q question) (bool, error) {
 		},
 	}}
 	var answer *authorization.SelfSubjectAccessReview
-	err := asked(ctx, func() (err error) {
+	err := persist(ctx, func() (err error) {
 		answer, err = c.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
-		return false, err
+		return false, unanswered(ctx, err)
 	}
 	return answer.Status.Allowed, nil
 }
@@ -235,45 +235,22 @@ func (c *Cluster) reviewAccess(ctx context.Context, q question) (bool, error) {
 func (c *Cluster) reviewRules(ctx context.Context, namespace string) (rules, error) {
 	review := &authorization.SelfSubjectRulesReview{Spec: authorization.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 	var answer *authorization.SelfSubjectRulesReview
-	err := asked(ctx, func() (err error) {
+	err := persist(ctx, func() (err error) {
 		answer, err = c.client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
-		return rules{}, err
+		return rules{}, unanswered(ctx, err)
 	}
 	return rules{list: answer.Status.ResourceRules, incomplete: answer.Status.Incomplete}, nil
 }
 
-// asked asks until there is an answer, or none is to be had.
-func asked(ctx context.Context, ask func() error) error {
-	err := insist(ctx, ask)
-	if err == nil || ctx.Err() != nil {
-		return err
+// unanswered makes the error of a review one that says so.
+func unanswered(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err == nil || cause != nil {
+		return cause
 	}
 	return &AccessUnknownError{Err: err}
-}
-
-// insist tries again what fails for a passing fault.
-func insist(ctx context.Context, do func() error) error {
-	var err error
-	for try := range writeAttempts {
-		if try > 0 {
-			if ended := pause(ctx, writeBackoff<<(try-1)); ended != nil {
-				return ended
-			}
-		}
-		if err = do(); err == nil {
-			return nil
-		}
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		if !passing(err) {
-			break
-		}
-	}
-	return err
 }
 
 // Absent returns those of the namespaces that do not exist. Where a namespace may not be read, a
@@ -301,7 +278,7 @@ func (c *Cluster) Absent(ctx context.Context, namespaces []string) ([]string, er
 }
 
 func (c *Cluster) absent(ctx context.Context, namespace string) (bool, error) {
-	err := insist(ctx, func() error {
+	err := persist(ctx, func() error {
 		_, err := c.client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		if !IsForbidden(err) {
 			return err

@@ -85,6 +85,9 @@ func (r *root) report(err error) {
 		if denied := (*hook.DeniedError)(nil); errors.As(err, &denied) {
 			document["hook"], document["findings"] = denied.Outcome.Hook, denied.Outcome.Findings
 		}
+		if access := (*host.AccessError)(nil); errors.As(err, &access) && len(access.Missing) > 0 {
+			document["permissions"] = access.Missing
+		}
 		_ = writeJSON(r.streams.Err, map[string]any{"error": document})
 		return
 	}

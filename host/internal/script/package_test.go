@@ -119,6 +119,7 @@ var volatile = []struct {
 }{
 	{regexp.MustCompile(`sha256:[0-9a-f]{12,64}`), "sha256:DIGEST"},
 	{regexp.MustCompile(`\bzarf-[0-9a-f]{40}\b`), "zarf-HASH"},
+	{regexp.MustCompile(`(?m)^  needs in .*\n`), ""}, // what exists already needs no right to create it
 	{regexp.MustCompile(`\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z`), "TIME"},
 	{regexp.MustCompile(`(?m)^[0-9]{2}:[0-9]{2}:[0-9]{2} `), "CLOCK "},
 	{regexp.MustCompile(`\b0\.1\.[0-9]{10}\b`), "0.1.START"},
