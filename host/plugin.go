@@ -76,15 +76,28 @@ func (p *WASMPlugin) tellWalls(sandbox wasm.Sandbox) {
 		p.sink.Emit(event.Event{Level: event.Info, Step: "hook", Message: fmt.Sprintf("plugin %q runs in this process: only WebAssembly itself walls it off", p.Name())})
 		return
 	}
-	var missing []string
-	for _, wall := range p.plugin.Walls() {
-		if !wall.Held {
-			missing = append(missing, fmt.Sprintf("%s (%s)", wall.Name, wall.Detail))
+	if missing := missingWalls(p.plugin.Walls()); missing != "" {
+		p.sink.Emit(event.Event{Level: event.Warn, Step: "hook", Message: fmt.Sprintf("plugin %q is walled off by a process of its own, without %s", p.Name(), missing)})
+	}
+}
+
+// missingWalls names what does not stand, each reason once.
+func missingWalls(walls []wasm.Wall) string {
+	var reasons []string
+	names := map[string][]string{}
+	for _, wall := range walls {
+		if wall.Held {
+			continue
 		}
+		if names[wall.Detail] == nil {
+			reasons = append(reasons, wall.Detail)
+		}
+		names[wall.Detail] = append(names[wall.Detail], wall.Name)
 	}
-	if len(missing) > 0 {
-		p.sink.Emit(event.Event{Level: event.Warn, Step: "hook", Message: fmt.Sprintf("plugin %q is walled off by its own process without %s", p.Name(), strings.Join(missing, ", "))})
+	for i, reason := range reasons {
+		reasons[i] = fmt.Sprintf("%s (%s)", strings.Join(names[reason], ", "), reason)
 	}
+	return strings.Join(reasons, "; ")
 }
 
 // Walls are what stands between the plugin and the machine, and what is missing.
