@@ -13,6 +13,7 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/parser"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zarf-host/zarf-host/host/hook"
@@ -32,7 +33,11 @@ func definition(t testing.TB, name string) cue.Value {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := inst.AddFile(path.Base(file), data); err != nil {
+		syntax, err := parser.ParseFile(path.Base(file), data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := inst.AddSyntax(syntax); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,7 +49,7 @@ func definition(t testing.TB, name string) cue.Value {
 }
 
 func accepts(v cue.Value, doc []byte) error {
-	return v.Unify(v.Context().CompileBytes(doc)).Validate(cue.Concrete(true), cue.Final())
+	return v.Unify(v.Context().CompileBytes(doc)).Validate(cue.Concrete(true), cue.Final()) //nolint:staticcheck // all values are of one context
 }
 
 // request is what a host writes: MarshalJSON's document, whose fields are those of Request.

@@ -57,8 +57,6 @@ type candidates struct {
 	needed  map[string]bool        // by what the package needs afterwards
 	found   map[string]*PruneImage // by name
 	foreign map[string]bool        // names that an image of the record has whose host is the registry
-	// remains is true where a component is on record afterwards.
-	remains bool
 }
 
 func (c *candidates) look() error {

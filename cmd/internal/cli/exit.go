@@ -102,7 +102,7 @@ func hintOf(err error) string {
 	var hints []string
 	var walk func(error)
 	walk = func(err error) {
-		if h, ok := err.(interface{ Hint() string }); ok && h.Hint() != "" { //nolint:errorlint // as below
+		if h, ok := err.(interface{ Hint() string }); ok && h.Hint() != "" {
 			hints = append(hints, h.Hint())
 		}
 		switch w := err.(type) { //nolint:errorlint // this is what unwraps, step by step

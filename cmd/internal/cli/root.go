@@ -134,7 +134,7 @@ func (r *root) log() *slog.Logger {
 		return slog.New(slog.NewTextHandler(r.streams.Err, options))
 	default:
 		_, quiet := os.LookupEnv("NO_COLOR")
-		return slog.New(tint.NewHandler(r.streams.Err, &tint.Options{
+		return slog.New(tint.NewTextHandler(r.streams.Err, &tint.Options{
 			Level: level, TimeFormat: "15:04:05", NoColor: r.noColor || quiet || !isTerminal(r.streams.Err),
 		}))
 	}

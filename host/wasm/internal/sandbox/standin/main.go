@@ -67,8 +67,9 @@ func (standin) Run(ctx context.Context, job sandbox.Job, input []byte, call sand
 			time.Sleep(time.Hour)
 		}
 	case "spin":
-		for {
+		for n := uint64(1); n != 0; n += 2 { // for ever: an odd number never becomes zero
 		}
+		return sandbox.Outcome{}
 	case "eat":
 		var all [][]byte
 		for {
@@ -189,7 +190,7 @@ func attack(t Target) map[string]string {
 			return errno
 		}
 		if pid == 0 {
-			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+			_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0) // it does not return
 		}
 		_, err := unix.Wait4(int(pid), nil, 0, nil)
 		return err
