@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zarf-host/zarf-host/host/hook"
@@ -86,7 +87,7 @@ func (p *Plugin) run(ctx context.Context, req hook.Request, input []byte, host H
 	}
 	talk := &conversation{host: host, limits: p.limits}
 	out, err := p.runner.run(ctx, job, input, talk.answer)
-	res := Result{Output: out.Output, Log: out.Log, Fuel: out.Fuel, Memory: out.Memory, Took: out.Took, Calls: talk.exchanges}
+	res := Result{Output: out.Output, Log: printable([]byte(out.Log)), Fuel: out.Fuel, Memory: out.Memory, Took: out.Took, Calls: talk.exchanges}
 	switch {
 	case ctx.Err() != nil:
 		return res, fmt.Errorf("asking plugin %q at %s: %w", p.meta.Name, req.Hook, context.Cause(ctx))
@@ -103,11 +104,16 @@ func (p *Plugin) run(ctx context.Context, req hook.Request, input []byte, host H
 	return res, nil
 }
 
-// fail makes an *Error of what a runner says.
+// fail makes an *Error of what a runner says. A plugin's process may be its own master by then: what it
+// says is shown and not obeyed, and a kind that nobody knows is a crash.
 func (p *Plugin) fail(err error) error {
 	var f *sandbox.Failure
-	if errors.As(err, &f) && f.Kind != "" {
-		return &Error{Plugin: p.meta.Name, Kind: Kind(f.Kind), Limit: f.Limit, Err: errors.New(f.Text)}
+	if errors.As(err, &f) {
+		kind := Kind(f.Kind)
+		if !slices.Contains(kinds(), kind) {
+			kind = KindTrap
+		}
+		return &Error{Plugin: p.meta.Name, Kind: kind, Limit: oneLine(f.Limit), Err: errors.New(oneLine(f.Text))}
 	}
 	return fmt.Errorf("running plugin %q: %w", p.meta.Name, err)
 }

@@ -23,6 +23,13 @@ const (
 	KindRequest       Kind = "request"         // it could not be asked: configuration or request
 )
 
+func kinds() []Kind {
+	return []Kind{
+		KindFuel, KindDeadline, KindMemory, KindTrap, KindExitCode, KindBadOutput, KindTooMuchOutput,
+		KindRefusedModule, KindHostCall, KindRequest,
+	}
+}
+
 // Error is a plugin that did not answer.
 type Error struct {
 	// Plugin is the name in the metadata, or the file's where that could not be read.

@@ -86,6 +86,15 @@ func (w *logWriter) lastLine() string {
 	return last
 }
 
+// oneLine is the beginning of a text, as printable as a log.
+func oneLine(text string) string {
+	const most = 1000
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return strings.ReplaceAll(printable([]byte(text)), "\n", " ")
+}
+
 func printable(data []byte) string {
 	var b strings.Builder
 	for _, r := range string(data) {
