@@ -69,13 +69,13 @@ func (r *Runner) stop(cmd *exec.Cmd, ended <-chan error) {
 	var reaped bool
 	for groupLives(cmd) || !reaped {
 		select {
-		case _ = <-ended: // how it ended is known: it was terminated
+		case <-ended: //nolint:errcheck // how it ended is known: it was terminated
 			reaped, ended = true, nil
 		case <-look.C:
 		case <-deadline.C:
 			kill(cmd)
 			if !reaped {
-				_ = <-ended
+				<-ended //nolint:errcheck // as above
 			}
 			return
 		}
