@@ -33,7 +33,10 @@ func (a asker) ask(ctx context.Context, name hook.Name, p plan.Plan, result *hoo
 	if err != nil {
 		return hook.Outcome{}, err
 	}
-	body, err := json.Marshal(p)
+	// Its digest covers that of the configuration, from which a short secret could be guessed.
+	shown := p
+	shown.Digest = ""
+	body, err := json.Marshal(shown)
 	if err != nil {
 		return hook.Outcome{}, fmt.Errorf("writing the plan for hook %s: %w", name, err)
 	}

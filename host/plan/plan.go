@@ -28,7 +28,7 @@ type Plan struct {
 	APIVersion     string        `json:"apiVersion"`
 	Kind           string        `json:"kind"`
 	Operation      Operation     `json:"operation"`
-	Digest         string        `json:"digest"`
+	Digest         string        `json:"digest,omitempty"` // plugins are not told: it covers the configuration's
 	Package        Package       `json:"package"`
 	Deployed       *Deployed     `json:"deployed,omitempty"`
 	NeedsCluster   bool          `json:"needsCluster"`
