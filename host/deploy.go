@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -90,7 +91,7 @@ func Deploy(ctx context.Context, o DeployOptions) (result Result, err error) {
 	defer func() { err = secrets.error(err) }()
 	o.Sink = secrets.sink(o.Sink)
 	o.Common = o.defaulted()
-	if err := checkReleaseName(o.ReleaseName); err != nil {
+	if err := errors.Join(checkReleaseName(o.ReleaseName), o.checkTempDir()); err != nil {
 		return Result{}, err
 	}
 	ctx, cancel := o.bounded(ctx)

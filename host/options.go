@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/zarf-host/zarf-host/host/cluster"
@@ -148,4 +150,19 @@ func (c Common) cliVersion() string { return CompatibleVersion + "+zarf-host." +
 
 func (c Common) say(level event.Level, step, message string) {
 	c.Sink.Emit(event.Event{Level: level, Step: step, Message: message})
+}
+
+// checkTempDir refuses a folder for temporary files that is none, before anything depends on it.
+func (c Common) checkTempDir() error {
+	if c.TempDir == "" {
+		return nil
+	}
+	info, err := os.Stat(c.TempDir)
+	if err != nil {
+		return fmt.Errorf("looking for the folder for temporary files: %w", err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is no folder for temporary files", c.TempDir)
+	}
+	return nil
 }
