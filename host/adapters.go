@@ -38,7 +38,7 @@ type releases struct {
 	plan          plan.Plan
 	wanted        map[object.Release]release
 	revisions     map[object.Release]int // created by this operation
-	own           state.Own // as the operation found it
+	own           state.Own              // as the operation found it
 	allowDataLoss bool
 	timeout       Common
 }

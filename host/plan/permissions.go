@@ -30,12 +30,16 @@ type basis struct {
 	access        *Access
 	wanted        []Wanted
 	releases      map[object.Release]ReleaseFacts
-	live          map[object.Key]object.Live
+	live          map[object.Key]bool // no more of them, so that no print of a plan shows an annotation
 	takeOwnership bool
 }
 
 func basisOf(f Facts) basis {
-	return basis{access: f.Access, wanted: f.Wanted, releases: f.Releases, live: f.Live, takeOwnership: f.TakeOwnership}
+	live := map[object.Key]bool{}
+	for key := range f.Live {
+		live[key] = true
+	}
+	return basis{access: f.Access, wanted: f.Wanted, releases: f.Releases, live: live, takeOwnership: f.TakeOwnership}
 }
 
 // of returns what a release renders.

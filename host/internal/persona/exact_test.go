@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
 
@@ -119,6 +121,24 @@ func makeNamespaces(t *testing.T, c *testcluster.Cluster, names ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { discard(t, c, name) }) // the example's roles are for a namespace of the same name
+	}
+}
+
+// discard deletes a namespace and waits until it is gone.
+func discard(t *testing.T, c *testcluster.Cluster, name string) {
+	t.Helper()
+	namespaces := c.Client().CoreV1().Namespaces()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		if err := namespaces.Delete(ctx, name, meta.DeleteOptions{}); apierrors.IsNotFound(err) {
+			return
+		} else if ctx.Err() != nil {
+			t.Errorf("namespace %s does not go: %v", name, err)
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
 	}
 }
 
