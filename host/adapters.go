@@ -8,6 +8,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/apply"
 	"github.com/zarf-host/zarf-host/host/chart"
 	"github.com/zarf-host/zarf-host/host/cluster"
+	"github.com/zarf-host/zarf-host/host/event"
 	"github.com/zarf-host/zarf-host/host/object"
 	"github.com/zarf-host/zarf-host/host/plan"
 	"github.com/zarf-host/zarf-host/host/state"
@@ -52,6 +53,9 @@ func (r *releases) Install(ctx context.Context, step plan.Release, onRevision fu
 	if err != nil {
 		return apply.Installed{}, err
 	}
+	if err := r.replace(ctx, step); err != nil {
+		return apply.Installed{}, err
+	}
 	adopt := map[object.Key]string{}
 	for _, m := range step.Moved {
 		adopt[m.Key()] = m.UID
@@ -68,6 +72,16 @@ func (r *releases) Install(ctx context.Context, step plan.Release, onRevision fu
 	})
 	return apply.Installed{Revision: done.Revision, ConnectStrings: done.ConnectStrings},
 		errors.Join(err, failedDeletes(done.FailedDeletes))
+}
+
+// replace deletes what the release renders anew and cannot change.
+func (r *releases) replace(ctx context.Context, step plan.Release) error {
+	var old []object.Instance
+	for _, o := range step.Replaced {
+		old = append(old, object.Instance{Ref: o.Ref, UID: o.UID})
+		r.timeout.say(event.Info, "chart", fmt.Sprintf("deleting %s of release %s, which cannot be changed, to install it anew", o.Ref, o.From))
+	}
+	return r.client.Delete(ctx, old, r.timeout.Timeout)
 }
 
 // unplanned returns the objects that the release has, renders no more and that the confirmed plan

@@ -21,6 +21,7 @@ type observer struct {
 	own    state.Own
 	facts  *plan.Facts
 	refs   map[object.Key]object.Ref
+	docs   map[object.Key]chart.Document // what is rendered, by what it is
 	crds   []object.Ref
 	// refused, if set, takes the refusals of reads that are not to end the observation.
 	refused *reads
@@ -30,7 +31,7 @@ func newObserver(client *chart.Client, own state.Own, facts *plan.Facts) *observ
 	facts.Releases = map[object.Release]plan.ReleaseFacts{}
 	facts.Live = map[object.Key]object.Live{}
 	facts.Lost = map[object.Key][]object.Ref{}
-	return &observer{client: client, own: own, facts: facts, refs: map[object.Key]object.Ref{}}
+	return &observer{client: client, own: own, facts: facts, refs: map[object.Key]object.Ref{}, docs: map[object.Key]chart.Document{}}
 }
 
 // release reads what Helm has stored of a release, as recovery will leave it.
@@ -166,6 +167,7 @@ func (o *observer) wanted(ctx context.Context, r release, settable template.Sett
 		for _, d := range rendered.Objects {
 			w.Objects = append(w.Objects, plan.Rendered{Ref: d.Ref, Keep: d.Keep()})
 			o.want(d.Ref)
+			o.docs[d.Key()] = d
 			o.markers(d, settable, known)
 		}
 		for _, d := range rendered.HooksNow(wants) {
@@ -220,7 +222,24 @@ func (o *observer) look(ctx context.Context) error {
 			o.facts.Lost[crd.Key()] = resources
 		}
 	}
-	return nil
+	return o.immutable(ctx)
+}
+
+// immutable asks what of the objects that are to change their owner cannot be changed.
+func (o *observer) immutable(ctx context.Context) error {
+	var moves []chart.Document
+	recorded := o.facts.Recorded()
+	for _, w := range o.facts.Wanted {
+		for _, obj := range w.Objects {
+			live, ok := o.facts.Live[obj.Key()]
+			if ok && live.Owner != w.Release && (slices.Contains(recorded, live.Owner) || o.own.Keeps(live.Instance())) {
+				moves = append(moves, o.docs[obj.Key()])
+			}
+		}
+	}
+	found, err := o.client.Immutable(ctx, moves)
+	o.facts.Immutable = found
+	return err
 }
 
 // settable returns what the onDeploy actions of components may set.

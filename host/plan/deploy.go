@@ -19,6 +19,7 @@ func ForDeploy(f Facts) Plan {
 	d.components()
 	d.dropped()
 	d.orphans()
+	d.replacements()
 	d.hooks()
 	d.interrupted()
 	d.refusals()
@@ -75,6 +76,8 @@ func (d *deployment) wantedReleases() {
 				r.Moved = append(r.Moved, Move{Ref: o.Ref, UID: live.UID, From: w.Release})
 			case live.Owner == w.Release || d.TakeOwnership:
 				r.Changed = append(r.Changed, o.Ref)
+			case d.canMove(live) && len(d.Immutable[o.Key()]) > 0:
+				// See replacements.
 			case d.canMove(live):
 				r.Moved = append(r.Moved, Move{Ref: o.Ref, UID: live.UID, From: live.Owner})
 			default:

@@ -20,6 +20,9 @@ type Facts struct {
 	Live       map[object.Key]object.Live
 	// Lost are the custom resources in the cluster by the CustomResourceDefinition that they go with.
 	Lost map[object.Key][]object.Ref
+	// Immutable are the fields that keep a live object from becoming what is rendered, of objects that
+	// another release has.
+	Immutable map[object.Key][]string
 
 	// Images are those of the selected components, with what is to be done about each.
 	Images []Image

@@ -172,3 +172,35 @@ func TestHooksTakeNothingOfOthers(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatCannotBeChangedIsReplaced(t *testing.T) {
+	moves := func(obj string) *world {
+		w := newWorld("shop").deployed("web", "before", obj).wants("web", "after", obj)
+		w.f.Immutable = map[object.Key][]string{ref(obj).Key(): {"spec.selector"}}
+		return w
+	}
+	if got := summarise(ForDeploy(moves("Deployment/d").f)); !slices.Equal(got.Denied, []string{"immutable-field"}) || len(got.Deleted) != 0 {
+		t.Errorf("without --prune: %+v, want it denied", got)
+	}
+	p := ForDeploy(moves("Deployment/d").prune().f)
+	got := summarise(p)
+	if len(got.Denied) != 0 || !slices.Equal(got.Deleted, []string{"Deployment/d (replaced)"}) || len(got.Moved) != 0 ||
+		len(p.Releases[0].Replaced) != 1 || !strings.Contains(strings.Join(p.Warnings, "\n"), "until then it is down") {
+		t.Errorf("with --prune: %+v, warnings %q", got, p.Warnings)
+	}
+	d := ref("Deployment/d")
+	kept, _, err := p.WithKept(Keep{Object: &d, By: `plugin "guard"`})
+	if err != nil || len(kept.Denials()) != 1 || len(p.Denials()) != 0 {
+		t.Errorf("kept by a plugin: %v, %v; want it denied", kept.Denials(), err)
+	}
+	if got := summarise(ForDeploy(moves("PersistentVolumeClaim/c").prune().f)); !slices.Equal(got.Denied, []string{"immutable-field"}) || len(got.Deleted) != 0 {
+		t.Errorf("what may hold data: %+v, want it denied", got)
+	}
+	// Between two releases that stay the old one gives it up anyway.
+	w := newWorld("shop").deployed("web", "a", "Deployment/d", "ConfigMap/a").deployed("web", "b", "ConfigMap/b").
+		wants("web", "a", "ConfigMap/a").wants("web", "b", "ConfigMap/b", "Deployment/d")
+	w.f.Immutable = map[object.Key][]string{ref("Deployment/d").Key(): {"spec.selector"}}
+	if got := summarise(ForDeploy(w.f)); len(got.Denied) != 0 || !slices.Equal(got.Deleted, []string{"Deployment/d (replaced)"}) {
+		t.Errorf("between two that stay: %+v", got)
+	}
+}

@@ -30,6 +30,7 @@ func (p Plan) WithKept(keeps ...Keep) (Plan, bool, error) {
 	p.Prune.Objects = slices.Clone(p.Prune.Objects)
 	p.Prune.Images = slices.Clone(p.Prune.Images)
 	p.Prune.Kept = slices.Clone(p.Prune.Kept)
+	p.Findings = slices.Clone(p.Findings)
 	for _, k := range keeps {
 		var found bool
 		switch {
@@ -71,6 +72,9 @@ func (p *Plan) keepObject(k Keep) bool {
 		})
 	}
 	o := p.Prune.Objects[i]
+	if o.Reason == PruneReplaced {
+		p.keepReplaced(o, k.By)
+	}
 	p.Prune.Objects = slices.Delete(p.Prune.Objects, i, i+1)
 	p.Prune.Kept = append(p.Prune.Kept, Kept{Object: &o.Ref, UID: o.UID, In: o.Release, By: k.By, Reason: k.Reason})
 	if runsImages(o.Ref) {

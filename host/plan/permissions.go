@@ -284,6 +284,9 @@ func (n *needs) release(p Plan, r Release) {
 	for _, m := range r.Moved {
 		n.object(m.Ref, "create", "patch")
 	}
+	for _, o := range r.Replaced {
+		n.object(o.Ref, "get", "delete", "create")
+	}
 	if !upgrade {
 		for _, ref := range w.CRDs {
 			n.object(ref, "create", "get")

@@ -130,8 +130,9 @@ type Release struct {
 	Replace         bool          `json:"replace,omitempty"` // installed over a first install that never finished
 	Anew            bool          `json:"anew,omitempty"`    // its interrupted uninstall is finished first
 	Added           []object.Ref  `json:"added,omitempty"`
-	Changed         []object.Ref  `json:"changed,omitempty"` // rendered and live; the content may be equal
-	Moved           []Move        `json:"moved,omitempty"`   // live objects whose owner becomes this release
+	Changed         []object.Ref  `json:"changed,omitempty"`  // rendered and live; the content may be equal
+	Moved           []Move        `json:"moved,omitempty"`    // live objects whose owner becomes this release
+	Replaced        []Replacement `json:"replaced,omitempty"` // live objects that are deleted first, since they cannot be changed
 	Namespaces      []string      `json:"namespaces,omitempty"`
 	KnownAfterApply []string      `json:"knownAfterApply,omitempty"` // why the rendered content is not final
 	CannotRender    string        `json:"cannotRender,omitempty"`    // the reason why only apply can tell what it renders
@@ -166,6 +167,14 @@ type Move struct {
 	From object.Release `json:"from"`
 }
 
+// Replacement is an object that would change owner, but for fields that cannot be changed.
+type Replacement struct {
+	object.Ref
+	UID    string         `json:"uid"`
+	From   object.Release `json:"from"`
+	Fields []string       `json:"fields"` // their paths
+}
+
 // PruneReason says why an object would go.
 type PruneReason string
 
@@ -178,6 +187,8 @@ const (
 	// PruneInterrupted: an interrupted operation began to uninstall its release, which is installed
 	// again without it.
 	PruneInterrupted PruneReason = "interrupted"
+	// PruneReplaced: another release has it from now on, and it cannot be changed into what that renders.
+	PruneReplaced PruneReason = "replaced"
 	// PruneHook: a hook takes its place, and it holds data.
 	PruneHook PruneReason = "hook"
 	PruneLeft PruneReason = "left" // an image that an earlier version pushed and none has now

@@ -154,6 +154,9 @@ func size(n int64) string {
 func (t *tree) release(r plan.Release) {
 	mark := map[plan.ReleaseAction]string{plan.ReleaseInstall: "+", plan.ReleaseUpgrade: "~", plan.ReleaseUnchanged: "="}[r.Action]
 	t.line(2, "%s release %s (chart %s): %s, %d objects added, %d there", mark, r.Release, r.Chart, r.Action, len(r.Added), len(r.Changed))
+	for _, o := range r.Replaced {
+		t.line(3, "%s is replaced, and goes from %s first: %s cannot be changed", o.Ref, o.From, strings.Join(o.Fields, ", "))
+	}
 	for _, m := range r.Moved {
 		from := "nobody"
 		if m.From != (object.Release{}) {
