@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -32,6 +33,12 @@ func (c *Client) Unchanged(ctx context.Context, w Wanted, r Rendered, h History)
 	ch, err := w.load()
 	if err != nil {
 		return false, err
+	}
+	// Helm stores a chart as its dependencies left it, without those that are switched off.
+	values := map[string]any{}
+	merge(values, w.Values)
+	if err := chartutil.ProcessDependenciesWithMerge(ch, values); err != nil {
+		return false, fmt.Errorf("processing the chart's dependencies: %w", err)
 	}
 	content, err := contentDigest(ch, w.Values, w.Generated != nil)
 	if err != nil {
