@@ -210,7 +210,12 @@ func (r *run) release(ctx context.Context, component spec.Component, step plan.R
 	if err != nil {
 		chart.Status = state.StatusFailed
 	}
-	saved := r.note(ctx, func(s *state.Record) { s.Package = s.Package.SetChart(component.Name, chart) })
+	saved := r.note(ctx, func(s *state.Record) {
+		s.Package = s.Package.SetChart(component.Name, chart)
+		if err == nil {
+			s.Own = s.Own.Forget(step.Changed...) // what upgrades kept of it and it renders again
+		}
+	})
 	return errors.Join(err, saved)
 }
 

@@ -31,6 +31,7 @@ type basis struct {
 	wanted        []Wanted
 	releases      map[object.Release]ReleaseFacts
 	live          map[object.Key]bool // no more of them, so that no print of a plan shows an annotation
+	kept          []state.KeptObject
 	takeOwnership bool
 }
 
@@ -39,7 +40,7 @@ func basisOf(f Facts) basis {
 	for key := range f.Live {
 		live[key] = true
 	}
-	return basis{access: f.Access, wanted: f.Wanted, releases: f.Releases, live: live, takeOwnership: f.TakeOwnership}
+	return basis{access: f.Access, wanted: f.Wanted, releases: f.Releases, live: live, kept: f.Own.Kept, takeOwnership: f.TakeOwnership}
 }
 
 // of returns what a release renders.
@@ -349,6 +350,11 @@ func (n *needs) prunes(p Plan) {
 		n.object(o.Ref, "get", "delete")
 		if o.Reason == PruneDropped {
 			n.object(o.Ref, "create") // where the upgrade fails and is rolled back
+		}
+	}
+	for _, k := range p.basis.kept {
+		if gone[k.Release.String()] { // upgrades kept it, and it loses what ties it to the release
+			n.object(k.Ref, "get", "patch")
 		}
 	}
 	for _, k := range p.Prune.Kept {
