@@ -18,6 +18,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/apply"
 	"github.com/zarf-host/zarf-host/host/cluster"
 	"github.com/zarf-host/zarf-host/host/hook"
+	"github.com/zarf-host/zarf-host/host/wasm"
 )
 
 // The exit codes of SPEC 13.
@@ -84,6 +85,9 @@ func (r *root) report(err error) {
 		document := map[string]any{"message": err.Error(), "hint": hint, "exitCode": exitCode(err)}
 		if denied := (*hook.DeniedError)(nil); errors.As(err, &denied) {
 			document["hook"], document["findings"] = denied.Outcome.Hook, denied.Outcome.Findings
+		}
+		if failure := (*wasm.Error)(nil); errors.As(err, &failure) {
+			document["kind"] = failure.Kind
 		}
 		if access := (*host.AccessError)(nil); errors.As(err, &access) && len(access.Missing) > 0 {
 			document["permissions"] = access.Missing

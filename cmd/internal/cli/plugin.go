@@ -19,10 +19,10 @@ func (r *root) pluginCmd() *cobra.Command {
 		Short: "Work with plugins",
 		Args:  cobra.NoArgs, // a misspelt command must not read as a question
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("plugin what? `plugin annotate` or `plugin inspect`")
+			return errors.New("plugin what? `plugin annotate`, `plugin inspect` or `plugin run`")
 		},
 	}
-	cmd.AddCommand(r.pluginAnnotateCmd(), r.pluginInspectCmd())
+	cmd.AddCommand(r.pluginAnnotateCmd(), r.pluginInspectCmd(), r.pluginRunCmd())
 	return cmd
 }
 
