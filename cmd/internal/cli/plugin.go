@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/zarf-host/zarf-host/cmd/internal/render"
 	"github.com/zarf-host/zarf-host/host/wasm"
 )
 
@@ -82,33 +80,4 @@ func replaceFile(path string, data []byte) error {
 		return fmt.Errorf("writing %q: %w", path, err)
 	}
 	return nil
-}
-
-func (r *root) pluginInspectCmd() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "inspect MODULE",
-		Short: "Show what a plugin is and where it wants to be asked, without running it",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			module, err := os.ReadFile(args[0])
-			if err != nil {
-				return fmt.Errorf("reading the module: %w", err)
-			}
-			m, err := wasm.ReadMetadata(module)
-			if err != nil {
-				return fmt.Errorf("inspecting %q: %w", args[0], err)
-			}
-			if r.format != "table" {
-				return r.writeDocument(m)
-			}
-			var hooks []string
-			for _, h := range m.Hooks {
-				hooks = append(hooks, string(h.Name))
-			}
-			_, err = fmt.Fprintf(r.streams.Out, "name:     %s\nversion:  %s\nhooks:    %s\n", render.Line(m.Name), render.Line(m.Version), render.Line(strings.Join(hooks, ", ")))
-			return err
-		},
-	}
-	r.outputFlag(cmd, "table", "json", "yaml")
-	return cmd
 }
