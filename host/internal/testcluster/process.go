@@ -75,7 +75,13 @@ func Private(t testing.TB) *Cluster {
 	if !own.managed {
 		t.Fatal("starting a control plane: nobody would stop it; call testcluster.Main from TestMain")
 	}
-	own.once.Do(func() { own.cluster, own.err = own.start() })
+	own.once.Do(func() {
+		for range 3 { // a port may be taken while it starts
+			if own.cluster, own.err = own.start(); own.err == nil {
+				return
+			}
+		}
+	})
 	if own.err != nil {
 		t.Fatalf("starting a control plane: %v", own.err)
 	}
