@@ -1,0 +1,3 @@
+module github.com/zarf-host/zarf-host/plugins/sdk
+
+go 1.22
