@@ -29,6 +29,7 @@
 //	words      spec state event object                          types; the standard library only
 //	decisions  config plan hook template selection value image  same input, same output; no context, clock or files
 //	formats    archive bundle definition validate               bytes ↔ words
-//	effects    cluster chart action source wait wasm registry   each knows one outside thing; none knows another
+//	effects    cluster chart action source wait wasm registry
+//	           recording                                        each knows one outside thing; none knows another
 //	execution  apply                                            a plan, step by step, through interfaces of its own
 package host

@@ -2,13 +2,16 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/zarf-host/zarf-host/host/event"
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/recording"
 	"github.com/zarf-host/zarf-host/host/wasm"
 )
 
@@ -25,6 +28,11 @@ type PluginOptions struct {
 	Sink event.Sink
 	// Grants are the capabilities that the operator gives to the plugin; it has none beyond them.
 	Grants []hook.Grant
+	// Trace tells the sink of each call: what it took, and what the plugin asked for.
+	Trace bool
+	// Recording gets each call and the module, if it is not nil. What it cannot keep counts as a failure
+	// of the plugin: a recording with gaps would prove nothing.
+	Recording *recording.Log
 	// Sandbox says in which process the plugin runs; see PluginChildMain.
 	Sandbox wasm.Sandbox
 }
@@ -37,21 +45,39 @@ func PluginChildMain() { wasm.ChildMain() }
 
 // WASMPlugin is a Plugin that is a WASM module. Close it.
 type WASMPlugin struct {
-	plugin *wasm.Plugin
-	sink   event.Sink
-	grants []hook.Grant
+	plugin    *wasm.Plugin
+	sink      event.Sink
+	grants    []hook.Grant
+	trace     bool
+	recording *recording.Log
 }
 
 // OpenPlugin loads the WASM module in a file. Nothing of it runs until it is asked.
 func OpenPlugin(ctx context.Context, path string, o PluginOptions) (*WASMPlugin, error) {
-	p, err := wasm.LoadFile(ctx, path, wasm.Options{Config: o.Config, Limits: o.Limits, CacheDir: o.CacheDir, Sandbox: o.Sandbox})
+	module, err := wasm.ReadModule(path, o.Limits)
 	if err != nil {
-		return nil, fmt.Errorf("loading plugin %q: %w", path, err)
+		return nil, fmt.Errorf("loading plugin %q: %w", path, &wasm.Error{Plugin: filepath.Base(path), Kind: wasm.KindRefusedModule, Err: err})
+	}
+	return LoadPlugin(ctx, path, module, o)
+}
+
+// LoadPlugin loads a WASM module that came from somewhere. Nothing of it runs until it is asked.
+func LoadPlugin(ctx context.Context, source string, module []byte, o PluginOptions) (*WASMPlugin, error) {
+	p, err := wasm.Load(ctx, module, wasm.Options{
+		Name: filepath.Base(source), Config: o.Config, Limits: o.Limits, CacheDir: o.CacheDir, Sandbox: o.Sandbox,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("loading plugin %q: %w", source, err)
 	}
 	if o.Sink == nil {
 		o.Sink = event.Discard
 	}
-	w := &WASMPlugin{plugin: p, sink: o.Sink, grants: o.Grants}
+	w := &WASMPlugin{plugin: p, sink: o.Sink, grants: o.Grants, trace: o.Trace, recording: o.Recording}
+	if o.Recording != nil {
+		if err := o.Recording.AddModule(module); err != nil {
+			return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
+		}
+	}
 	w.tellWalls(o.Sandbox)
 	w.tellGrants()
 	return w, nil
@@ -140,6 +166,9 @@ func (p *WASMPlugin) call(ctx context.Context, request hook.Request, answers was
 	result, err := p.plugin.CallWith(ctx, request, answers)
 	if result.Log != "" {
 		p.sink.Emit(event.Event{Level: event.Debug, Step: "hook", Message: fmt.Sprintf("plugin %q logs: %s", p.Name(), result.Log)})
+	}
+	if unkept := p.called(ctx, request.Hook, result, err); unkept != nil {
+		return hook.Response{}, errors.Join(unkept, err)
 	}
 	return result.Response, err
 }

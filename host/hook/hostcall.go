@@ -152,6 +152,28 @@ func NewExchange(request, answer []byte) Exchange {
 	return Exchange{asDocument(request), asDocument(answer)}
 }
 
+// String says what was asked and what came of it, without what was answered.
+func (e Exchange) String() string {
+	call, err := ParseCall(e.Request)
+	if err != nil {
+		return "refused: " + err.Error()
+	}
+	asked := []string{string(call.Op)}
+	for _, word := range []string{call.APIVersion, call.Kind, call.Namespace, call.Name, call.LabelSelector, call.FieldSelector, call.Path} {
+		if word != "" {
+			asked = append(asked, word)
+		}
+	}
+	var reply Reply
+	outcome := fmt.Sprintf("%d bytes", len(e.Answer))
+	if json.Unmarshal(e.Answer, &reply) == nil && reply.Error != nil {
+		outcome = string(reply.Error.Code)
+	} else if call.Op == OpList {
+		outcome = fmt.Sprintf("%d objects, %s", len(reply.Items), outcome)
+	}
+	return strings.Join(asked, " ") + ": " + outcome
+}
+
 // asDocument is JSON without superfluous space; what is no JSON becomes a string.
 func asDocument(data []byte) json.RawMessage {
 	var buf bytes.Buffer

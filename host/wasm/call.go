@@ -18,6 +18,9 @@ var errDeadline = errors.New("it took too long")
 type Result struct {
 	// Response is the answer, where there is no error.
 	Response hook.Response
+	// Request is the whole document that was asked, of which the plugin was given what its metadata
+	// names; see Replay.
+	Request []byte
 	// Output is what the plugin wrote to stdout.
 	Output []byte
 	// Log is what it wrote to stderr, its middle left out where it is long.
@@ -42,14 +45,33 @@ func (p *Plugin) Call(ctx context.Context, req hook.Request) (Result, error) {
 // the result then holds the log at most. The request's configuration is the plugin's, whatever the
 // request had.
 func (p *Plugin) CallWith(ctx context.Context, req hook.Request, host Host) (Result, error) {
+	req.Config = p.config
+	document, err := json.Marshal(req)
+	if err != nil {
+		return Result{}, &Error{Plugin: p.meta.Name, Kind: KindRequest, Err: err}
+	}
+	return p.ask(ctx, req, document, host)
+}
+
+// Replay asks again what was asked before: the Request of a Result, to the byte, with the configuration
+// that it holds.
+func (p *Plugin) Replay(ctx context.Context, document []byte, host Host) (Result, error) {
+	req, err := hook.ParseRequest(document)
+	if err != nil {
+		return Result{}, &Error{Plugin: p.meta.Name, Kind: KindRequest, Err: err}
+	}
+	return p.ask(ctx, req, document, host)
+}
+
+func (p *Plugin) ask(ctx context.Context, req hook.Request, document []byte, host Host) (Result, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.closed {
 		return Result{}, fmt.Errorf("asking plugin %q: it is closed", p.meta.Name)
 	}
-	input, err := p.input(req)
+	input, err := p.input(req.Hook, document)
 	if err != nil {
-		return Result{}, &Error{Plugin: p.meta.Name, Kind: KindRequest, Err: err}
+		return Result{Request: document}, &Error{Plugin: p.meta.Name, Kind: KindRequest, Err: err}
 	}
 	select {
 	case p.slots <- struct{}{}:
@@ -57,27 +79,25 @@ func (p *Plugin) CallWith(ctx context.Context, req hook.Request, host Host) (Res
 	case <-ctx.Done():
 		return Result{}, fmt.Errorf("asking plugin %q at %s: %w", p.meta.Name, req.Hook, context.Cause(ctx))
 	}
-	return p.run(ctx, req, input, host)
+	res, err := p.run(ctx, req, input, host)
+	res.Request = document
+	return res, err
 }
 
-// input writes the request as this plugin may see it.
-func (p *Plugin) input(req hook.Request) ([]byte, error) {
-	use, ok := p.meta.Use(req.Hook)
+// input cuts the request down to what this plugin may see.
+func (p *Plugin) input(name hook.Name, document []byte) ([]byte, error) {
+	use, ok := p.meta.Use(name)
 	if !ok {
-		return nil, fmt.Errorf("it does not answer %s", req.Hook)
+		return nil, fmt.Errorf("it does not answer %s", name)
 	}
-	req.Config = p.config
-	doc, err := json.Marshal(req)
+	input, err := hook.Project(document, use.Inputs)
 	if err != nil {
 		return nil, err
 	}
-	if doc, err = hook.Project(doc, use.Inputs); err != nil {
-		return nil, err
+	if len(input) > p.limits.Request {
+		return nil, fmt.Errorf("the request has %s, at most %s are allowed", size(len(input)), size(p.limits.Request))
 	}
-	if len(doc) > p.limits.Request {
-		return nil, fmt.Errorf("the request has %s, at most %s are allowed", size(len(doc)), size(p.limits.Request))
-	}
-	return doc, nil
+	return input, nil
 }
 
 func (p *Plugin) run(ctx context.Context, req hook.Request, input []byte, host Host) (Result, error) {

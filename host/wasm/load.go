@@ -54,22 +54,22 @@ func LoadFile(ctx context.Context, path string, opts Options) (*Plugin, error) {
 	if opts.Name == "" {
 		opts.Name = filepath.Base(path)
 	}
-	limits := opts.Limits.withDefaults()
-	data, err := readModule(path, limits.Module)
+	data, err := ReadModule(path, opts.Limits)
 	if err != nil {
 		return nil, &Error{Plugin: opts.Name, Kind: KindRefusedModule, Err: err}
 	}
 	return Load(ctx, data, opts)
 }
 
-func readModule(path string, most int) ([]byte, error) {
+// ReadModule reads a module's file as far as the limits let Load take it: of one that is too large, one
+// byte too much.
+func ReadModule(path string, limits Limits) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the module: %w", err)
 	}
 	defer f.Close()
-	// One byte more than allowed, so that Load sees that it is too large.
-	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	data, err := io.ReadAll(io.LimitReader(f, int64(limits.withDefaults().Module)+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the module %s: %w", path, err)
 	}
