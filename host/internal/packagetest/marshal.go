@@ -1,36 +1,9 @@
 package packagetest
 
 import (
-	"fmt"
-
-	"github.com/goccy/go-yaml"
-
+	"github.com/zarf-host/zarf-host/host/definition"
 	"github.com/zarf-host/zarf-host/host/spec"
 )
 
 // Marshal is zarf.yaml as Zarf writes a definition into a package.
-func Marshal(pkg *spec.Package) ([]byte, error) {
-	// The embedded Variable has no tag that this YAML library would take for "inline".
-	data, err := yaml.MarshalWithOptions(pkg, yaml.CustomMarshaler(func(v spec.InteractiveVariable) ([]byte, error) {
-		return yaml.Marshal(flatVariable{
-			Name: v.Name, Sensitive: v.Sensitive, AutoIndent: v.AutoIndent, Pattern: v.Pattern, Type: v.Type,
-			Description: v.Description, Default: v.Default, Prompt: v.Prompt,
-		})
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("marshalling the definition: %w", err)
-	}
-	return data, nil
-}
-
-// flatVariable is spec.InteractiveVariable as it looks in YAML.
-type flatVariable struct {
-	Name        string            `yaml:"name"`
-	Sensitive   bool              `yaml:"sensitive,omitempty"`
-	AutoIndent  bool              `yaml:"autoIndent,omitempty"`
-	Pattern     string            `yaml:"pattern,omitempty"`
-	Type        spec.VariableType `yaml:"type,omitempty"`
-	Description string            `yaml:"description,omitempty"`
-	Default     string            `yaml:"default,omitempty"`
-	Prompt      bool              `yaml:"prompt,omitempty"`
-}
+func Marshal(pkg *spec.Package) ([]byte, error) { return definition.Marshal(pkg) }
