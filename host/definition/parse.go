@@ -39,6 +39,9 @@ func Parse(data []byte) (*spec.Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading package definition: %w", err)
 	}
+	if pkg.Extension, err = decodeExtension(chosen.alpha.Body); err != nil {
+		return nil, fmt.Errorf("reading package definition: %w", err)
+	}
 	// Zarf derives a v1alpha1 document that stands beside a v1beta1 one from it, and never migrates it.
 	if !chosen.besideBeta {
 		migrate(pkg)

@@ -29,6 +29,9 @@ type Package struct {
 	Variables     []InteractiveVariable `json:"variables,omitempty"`
 	Values        Values                `json:"values,omitempty"`
 	Documentation map[string]string     `json:"documentation,omitempty"`
+
+	// Extension is what zarf.yaml says beyond Zarf's types; nil where it says nothing. No JSON has it.
+	Extension *Extension `json:"-"`
 }
 
 // Metadata names and describes a package (Zarf: ZarfMetadata).
