@@ -27,7 +27,8 @@
 //	      host → effects → formats → words
 //
 //	words      spec state event object                          types; the standard library only
-//	decisions  config plan hook template selection value image  same input, same output; no context, clock or files
+//	decisions  config plan hook template selection value image
+//	           differential                                     same input, same output; no context, clock or files
 //	formats    archive bundle definition validate               bytes ↔ words
 //	effects    cluster chart action source wait wasm registry
 //	           recording                                        each knows one outside thing; none knows another
