@@ -13,6 +13,7 @@ require (
 	github.com/klauspost/compress v1.20.0
 	github.com/lmittmann/tint v1.2.1
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/secure-systems-lab/go-securesystemslib v0.11.1
 	github.com/spf13/cobra v1.10.2
 	github.com/tetratelabs/wazero v1.12.0
 	github.com/zarf-host/zarf-host/plugins/sdk v0.0.0

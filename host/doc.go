@@ -28,8 +28,8 @@
 //
 //	words      spec state event object                          types; the standard library only
 //	decisions  config plan hook template selection value image
-//	           differential                                     same input, same output; no context, clock or files
-//	formats    archive bundle definition validate               bytes ↔ words
+//	           differential plugin                              same input, same output; no context, clock or files
+//	formats    archive bundle definition validate signature     bytes ↔ words
 //	effects    cluster chart action source wait wasm registry
 //	           recording                                        each knows one outside thing; none knows another
 //	execution  apply                                            a plan, step by step, through interfaces of its own
