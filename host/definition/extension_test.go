@@ -19,7 +19,7 @@ func TestExtensionRoundTrip(t *testing.T) {
 			{Name: "db", Required: true, Images: []string{"pg:1"}, Archived: []string{"x:1"}, Repos: []string{"https://a.test/r@v1"}},
 			{Name: "yes"},
 		},
-		Blobs: []spec.OmittedBlob{{Digest: "sha256:dd", Size: 1 << 40, In: []string{"library/nginx"}}},
+		Blobs: []spec.OmittedBlob{{Digest: "sha256:dd", Size: 1 << 40, In: []string{"docker.io/library/nginx:1"}}},
 	}
 	plain, err := Parse([]byte(head))
 	if err != nil {

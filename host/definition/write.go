@@ -9,7 +9,7 @@ import (
 )
 
 // Marshal writes a definition as Zarf writes it into a package. What Parse reads of it is the same
-// definition, but for the deprecated forms, which a migrated definition carries beside today's.
+// definition, extension included, but for the deprecated forms, which a migrated definition carries beside today's.
 func Marshal(pkg *spec.Package) ([]byte, error) {
 	// The embedded Variable has no tag that this YAML library would take for "inline".
 	data, err := yaml.MarshalWithOptions(pkg, yaml.CustomMarshaler(func(v spec.InteractiveVariable) ([]byte, error) {
@@ -21,7 +21,7 @@ func Marshal(pkg *spec.Package) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("marshalling the definition: %w", err)
 	}
-	return data, nil
+	return AppendExtension(data, pkg.Extension)
 }
 
 // flatVariable is spec.InteractiveVariable as it looks in YAML.

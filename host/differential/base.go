@@ -21,6 +21,9 @@ type Base struct {
 	Digest       string // that Zarf gives the package; "" where there is none
 	// Components are those of its full definition, in their order.
 	Components []spec.FullComponent
+	// Present are images, in full, that are where the base was deployed although none of its components
+	// has them.
+	Present []string
 	// Imports say where components were imported from, as far as that is known.
 	Imports map[string]spec.ImportOrigin
 	// Digests are what references meant: of images in full, and of git repositories.
@@ -83,6 +86,9 @@ func (b Base) references() has {
 		for _, text := range c.Repos {
 			h.repos[ParseRepo(text).String()] = true
 		}
+	}
+	for _, name := range b.Present {
+		h.images[name] = true
 	}
 	return h
 }

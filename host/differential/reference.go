@@ -28,13 +28,18 @@ func ParseRepo(text string) Repo {
 	} else if at := strings.Index(text, "@refs/"); at > 0 {
 		url, ref = text[:at], text[at+1:]
 	}
+	if scheme, rest, ok := strings.Cut(url, "://"); ok {
+		if user, host, ok := strings.Cut(rest, "@"); ok && !strings.Contains(user, "/") {
+			url = scheme + "://" + host // who asks makes no other repository of it, and may be a secret
+		}
+	}
 	return Repo{
 		URL: strings.TrimSuffix(strings.TrimSuffix(url, "/"), ".git"),
 		Ref: strings.TrimPrefix(ref, "refs/tags/"),
 	}
 }
 
-// String is the reference in one form, whatever form it had.
+// String is the reference in one form, whatever form it had, and without a user.
 func (r Repo) String() string {
 	if r.Ref == "" {
 		return r.URL

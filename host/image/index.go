@@ -3,6 +3,7 @@ package image
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -51,6 +52,9 @@ func (x Index) add(name string, d ocispec.Descriptor) {
 		x.byName[name] = d
 	}
 }
+
+// Names are the manifests of all images by their references in full.
+func (x Index) Names() map[string]ocispec.Descriptor { return maps.Clone(x.byName) }
 
 // Find returns the manifest of an image. An image by digest is found only if the manifest is the one
 // of that digest: under another one a registry would refuse it.

@@ -42,15 +42,13 @@ func (p *push) blobs(ctx context.Context, s *session, jobs []*job) error {
 	if err := p.mountAll(ctx, s, p.wanted(jobs)); err != nil {
 		return err
 	}
+	if err := p.copyAbsent(ctx, s, p.wanted(jobs)); err != nil {
+		return err
+	}
 	for first := true; ; first = false {
 		wanted := p.wanted(jobs)
 		if len(wanted) == 0 {
 			return nil
-		}
-		for _, b := range wanted {
-			if _, ok := p.opts.Content.file(b.Descriptor); !ok {
-				return b.fail(errMissingBlob)
-			}
 		}
 		if first {
 			p.expect(wanted)
@@ -101,18 +99,20 @@ func (p *push) find(ctx context.Context, s *session, wanted []*wantedBlob) error
 			questions = append(questions, question{b, repository})
 		}
 	}
-	return each(ctx, p.opts.Concurrency, questions, func(ctx context.Context, q question) error {
-		ctx, cancel := p.limited(ctx)
-		defer cancel()
-		there, err := s.repository(q.repository).Blobs().Exists(ctx, q.Descriptor)
+	err := each(ctx, p.opts.Concurrency, questions, func(ctx context.Context, q question) error {
+		there, err := p.exists(ctx, s, q.repository, q.Descriptor)
 		if err != nil {
-			return q.fail(p.explain(ctx, err))
+			return q.fail(err)
 		}
 		if there {
 			p.known.placed(q.Digest, q.repository)
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return p.findElsewhere(ctx, s, wanted)
 }
 
 // mountAll mounts the blobs that other repositories have.

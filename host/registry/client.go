@@ -24,6 +24,11 @@ type Options struct {
 	Address string
 	// Username and Password are sent to this registry only.
 	Username, Password string
+	// Docker logs in with what the Docker configuration has for the registry, in its files or through
+	// its helpers, where no Username is given.
+	Docker bool
+	// Doing is the step of which progress and retries are told. Default "push".
+	Doing string
 	// TLS is how HTTPS is spoken; nil trusts what the system trusts. With a client certificate in it
 	// nothing but HTTPS is spoken.
 	TLS *tls.Config
@@ -90,6 +95,7 @@ func Open(opts Options) (*Client, error) {
 	opts.Backoff = cmp.Or(opts.Backoff, time.Second)
 	opts.StallLimit = cmp.Or(opts.StallLimit, time.Minute)
 	opts.CommitLimit = cmp.Or(opts.CommitLimit, 5*time.Minute)
+	opts.Doing = cmp.Or(opts.Doing, "push")
 	if opts.Sink == nil {
 		opts.Sink = event.Discard
 	}
@@ -146,7 +152,7 @@ func (c *Client) try(ctx context.Context, achieved func() int, do func(context.C
 		if failures++; failures > c.opts.Retries {
 			return fmt.Errorf("gave up after %d attempts without progress: %w", failures, err)
 		}
-		c.opts.Sink.Emit(event.Event{Level: event.Warn, Step: "push", Message: fmt.Sprintf(
+		c.opts.Sink.Emit(event.Event{Level: event.Warn, Step: c.opts.Doing, Message: fmt.Sprintf(
 			"registry %s: %v; trying again in %v (%d of %d)", c.opts.Address, err, pause, failures, c.opts.Retries)})
 		if err := sleep(ctx, pause); err != nil {
 			return err
@@ -160,7 +166,7 @@ func (c *Client) once(ctx context.Context, do func(context.Context, *session) er
 	if c.session == nil {
 		s, err := c.connect(ctx)
 		if err != nil {
-			return &connectError{Address: c.opts.Address, Err: err}
+			return &connectError{Address: c.opts.Address, Err: err, named: c.opts.Docker}
 		}
 		c.session = s
 	}

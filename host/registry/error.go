@@ -69,6 +69,7 @@ func (e *StallError) Error() string { return fmt.Sprintf("%s for %v", e.Waiting,
 type connectError struct {
 	Address string
 	Err     error
+	named   bool // by the user, not by the state of a cluster
 }
 
 func (e *connectError) Error() string {
@@ -81,6 +82,9 @@ func (e *connectError) Hint() string {
 	var hinted interface{ Hint() string }
 	if errors.As(e.Err, &hinted) {
 		return hinted.Hint()
+	}
+	if e.named {
+		return "see that the registry runs, and look at the spelling of its address"
 	}
 	return "the address is that of the state of the cluster: see that the registry runs there"
 }

@@ -20,6 +20,9 @@ type PushOptions struct {
 	// Images are pushed from Content to where image.Transform puts them.
 	Images  []image.Reference
 	Content *Content
+	// Elsewhere are repositories, as paths below the registry's address, that are said to have blobs
+	// which Content does not have, by their digests.
+	Elsewhere map[string][]string
 	// NoChecksum leaves out the tag that pods use.
 	NoChecksum bool
 	// Concurrency is how many requests are under way at once. Default 6.

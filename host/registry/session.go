@@ -13,6 +13,7 @@ import (
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/credentials"
 )
 
 // session is a set of connections to a registry, and the tunnel that they go through. It owns both.
@@ -55,9 +56,9 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 		Cache:  c.cache,
 		Header: http.Header{"User-Agent": {"zarf-host"}},
 	}
-	if c.opts.Username != "" || c.opts.Password != "" {
-		s.auth.Credential = auth.StaticCredential(registry.Reference{Registry: c.host}.Host(),
-			auth.Credential{Username: c.opts.Username, Password: c.opts.Password})
+	var err error
+	if s.auth.Credential, err = c.credential(); err != nil {
+		return nil, errors.Join(err, s.close(err))
 	}
 	if c.scheme == "" {
 		found, err := c.findScheme(ctx, s)
@@ -68,6 +69,22 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 	}
 	s.scheme = c.scheme
 	return s, nil
+}
+
+// credential is what to log in with; nil is nothing.
+func (c *Client) credential() (auth.CredentialFunc, error) {
+	switch {
+	case c.opts.Username != "" || c.opts.Password != "":
+		return auth.StaticCredential(registry.Reference{Registry: c.host}.Host(),
+			auth.Credential{Username: c.opts.Username, Password: c.opts.Password}), nil
+	case !c.opts.Docker:
+		return nil, nil
+	}
+	store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading the Docker configuration for credentials: %w", err)
+	}
+	return credentials.Credential(store), nil
 }
 
 // ping asks whether a registry answers under a scheme. What it answers is no concern here.
@@ -132,15 +149,21 @@ func (s *session) close(cause error) error {
 
 // repository is a repository of the registry, by its whole path.
 func (s *session) repository(path string) *remote.Repository {
-	repository := &remote.Repository{
-		Client:    s.auth,
-		Reference: registry.Reference{Registry: s.client.host, Repository: path},
-		PlainHTTP: s.scheme == plain,
-	}
+	repository := s.referring(path)
 	// A manifest that refers to another is pushed like any other: what refers to it is for the
 	// registry to find out.
 	_ = repository.SetReferrersCapability(true)
 	return repository
+}
+
+// referring is a repository that finds out by itself how the registry lists what refers to a manifest:
+// by an answer of its own, or by a tag.
+func (s *session) referring(path string) *remote.Repository {
+	return &remote.Repository{
+		Client:    s.auth,
+		Reference: registry.Reference{Registry: s.client.host, Repository: path},
+		PlainHTTP: s.scheme == plain,
+	}
 }
 
 // trackedConn tells its session that it was closed.

@@ -52,7 +52,8 @@ type FullComponent struct {
 type OmittedBlob struct {
 	Digest string `json:"digest"`
 	Size   int64  `json:"size"`
-	// In are the repositories that have it where the base was deployed, as paths below the registry.
+	// In are images, in full, that have it where the base was deployed: those that were left out with
+	// it, or one of the base.
 	In []string `json:"in,omitempty"`
 }
 
