@@ -43,6 +43,8 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 	}
 	facts.Warnings = slices.Concat(facts.Warnings, d.record.Notes, d.hooksLeftOut())
 	facts.Own = d.record.Own
+	facts.Definition = d.planned()
+	facts.Unselected = unselected(d.recordName(), facts.Definition.Components, d.selected)
 	if d.record.Exists {
 		facts.Record = &d.record.Package
 		facts.Config.Changed = config.Changed(d.record.Package.DeployConfig, d.resolved.Config)
@@ -67,6 +69,7 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 	if facts.Images, err = d.wantedImages(ctx); err != nil {
 		return plan.Plan{}, err
 	}
+	facts.Warnings = append(facts.Warnings, d.differentialWarnings()...)
 	for i, w := range facts.Wanted {
 		facts.Wanted[i].CannotRender = d.secrets.text(w.CannotRender)
 	}

@@ -57,6 +57,8 @@ type DeployOptions struct {
 	ReleaseName string
 	// Accept are the kinds of collisions that do not stop the deployment, unless a plugin says so.
 	Accept []plan.CollisionKind
+	// ForceDifferential goes on where the registry lacks what a differential package leaves out.
+	ForceDifferential bool
 	// SkipValuesSchema does not hold the values against the package's schema.
 	SkipValuesSchema bool
 }
@@ -140,6 +142,7 @@ type deployment struct {
 	variables  *template.Variables
 	templates  *templating
 	settable   template.Settable // by actions of the selected components
+	leftOut    leftOut           // what a differential package counts on
 	contents   map[string]content
 	wanted     []release
 
@@ -202,6 +205,7 @@ func (d *deployment) connectServices(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	}
+	d.services.leftOut, d.services.elsewhere, d.services.force = d.leftOut, elsewhere(d.definition.Extension), d.ForceDifferential
 	if d.services.exists {
 		d.variables.SetBuiltins(d.services.builtins())
 		d.templates.state = d.services.template()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zarf-host/zarf-host/host/chart"
 	"github.com/zarf-host/zarf-host/host/cluster"
+	"github.com/zarf-host/zarf-host/host/differential"
 	"github.com/zarf-host/zarf-host/host/event"
 	"github.com/zarf-host/zarf-host/host/object"
 	"github.com/zarf-host/zarf-host/host/spec"
@@ -136,7 +137,7 @@ func (o RebuildOptions) definition(ctx context.Context) (spec.Package, string, e
 		return spec.Package{}, "", err
 	}
 	defer func() { _ = pkg.Close() }() // only read from
-	definition := pkg.Definition()
+	definition := differential.Whole(pkg.Definition())
 	if o.Namespace != "" {
 		if err := definition.OverrideNamespace(o.Namespace); err != nil {
 			return spec.Package{}, "", fmt.Errorf("reading the package as one in namespace %q: %w", o.Namespace, err)

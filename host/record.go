@@ -62,6 +62,7 @@ func (d *deployment) preflightPlan(ctx context.Context, p plan.Plan, again strin
 	if d.unprunable != nil {
 		failed = errors.Join(failed, d.unprunable.preflight())
 	}
+	failed = errors.Join(failed, d.preflightDifferential())
 	return d.refuse(ctx, p, again, failed)
 }
 

@@ -131,7 +131,7 @@ func (d *deployment) openToRead(ctx context.Context, what string) (err error) {
 	if d.validator, err = validate.New(); err != nil {
 		return err
 	}
-	d.definition = d.pkg.Definition()
+	d.complete()
 	return validateDefinition(d.validator, d.pkg)
 }
 

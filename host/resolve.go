@@ -41,9 +41,9 @@ func (d *deployment) open(ctx context.Context) (err error) {
 	if d.pkg.Signed() {
 		d.say(event.Warn, "open", "the package is signed, and its signature was not verified")
 	}
-	d.definition = d.pkg.Definition()
+	d.complete()
 	d.rename()
-	return nil
+	return d.loadPlugins(ctx, d.pkg)
 }
 
 // resolve merges the configuration and applies it: components, namespace, variables.

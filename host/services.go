@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/zarf-host/zarf-host/host/chart"
@@ -41,6 +42,14 @@ type services struct {
 	client *registry.Client
 	// noChecksum leaves out the tag that pods use.
 	noChecksum bool
+
+	// What a differential package counts on: images, and the repositories of blobs; force goes on
+	// where the registry lacks something. lacking is what was found out.
+	leftOut   leftOut
+	elsewhere map[string][]string
+	force     bool
+	lacking   []string
+	halves    map[image.Reference]bool // images that lack blobs
 }
 
 // readServices reads how the cluster was initialised. namespaces are those that the operation works
@@ -247,12 +256,20 @@ func dockerConfig(r state.Registry) ([]byte, error) {
 
 // images plans the images of components: what the registry lacks is pushed. Only HEAD requests.
 func (s *services) images(ctx context.Context, content *registry.Content, components []spec.Component) ([]plan.Image, error) {
-	var out []plan.Image
+	var out, counted []plan.Image
 	var ask []string
 	for _, c := range components {
-		refs, err := image.OfComponents(c)
+		refs, countedOn, err := s.carried(c)
 		if err != nil {
 			return nil, fmt.Errorf("component %q: %w", c.Name, err)
+		}
+		for _, ref := range countedOn {
+			to := image.Transform(s.state.RegistryInfo.Address, ref)
+			counted = append(counted, plan.Image{
+				Component: c.Name, Reference: ref.String(), Target: to.Pods, Plain: to.Plain,
+				Digest: s.leftOut[c.Name][ref], Identity: to.Identity, Action: plan.ImagePresent,
+			})
+			ask = append(ask, to.Pods)
 		}
 		for _, ref := range refs {
 			found, err := content.Find(ref)
@@ -271,7 +288,7 @@ func (s *services) images(ctx context.Context, content *registry.Content, compon
 			ask = append(ask, to.Pods, to.Plain)
 		}
 	}
-	if len(out) == 0 {
+	if len(ask) == 0 {
 		return nil, nil
 	}
 	client, err := s.registry(ctx)
@@ -282,26 +299,42 @@ func (s *services) images(ctx context.Context, content *registry.Content, compon
 	if err != nil {
 		return nil, fmt.Errorf("asking registry %q what it has: %w", s.state.RegistryInfo.Address, err)
 	}
+	var push []image.Reference
 	for i, img := range out {
 		if has[img.Target] == img.Digest && has[img.Plain] == img.Digest {
 			out[i].Action = plan.ImagePresent
+			continue
+		}
+		if ref, err := image.Parse(img.Reference); err == nil { // it is the form of one
+			push = append(push, ref)
 		}
 	}
-	return out, nil
+	if err := s.lackingBlobs(ctx, client, content, push); err != nil {
+		return nil, err
+	}
+	out = slices.DeleteFunc(out, func(img plan.Image) bool { return s.isHalf(img.Reference) })
+	there, err := s.count(ctx, client, counted, has)
+	return append(out, there...), err
 }
 
 // push brings the images of a component into the registry.
 func (s *services) push(ctx context.Context, content *registry.Content, c spec.Component) (registry.PushResult, error) {
-	refs, err := image.OfComponents(c)
-	if err != nil || len(refs) == 0 {
+	refs, counted, err := s.carried(c)
+	if err != nil || len(refs)+len(counted) == 0 {
 		return registry.PushResult{}, err
 	}
 	client, err := s.registry(ctx)
 	if err != nil {
 		return registry.PushResult{}, err
 	}
+	if err := s.still(ctx, client, c, counted); err != nil {
+		return registry.PushResult{}, err
+	}
+	if s.force {
+		refs = slices.DeleteFunc(refs, func(ref image.Reference) bool { return s.halves[ref] })
+	}
 	done, err := client.Push(ctx, registry.PushOptions{
-		Images: refs, Content: content, Concurrency: s.common.Concurrency, NoChecksum: s.noChecksum,
+		Images: refs, Content: content, Concurrency: s.common.Concurrency, NoChecksum: s.noChecksum, Elsewhere: s.elsewhere,
 	})
 	if err != nil {
 		return done, err

@@ -130,8 +130,8 @@ func (p Package) DropComponent(name string) Package {
 // components that this deployment installs: they get the new definition. A component that is
 // recorded and not touched keeps its recorded definition, whether the new package has it or not,
 // since that is what runs; one that is neither is left out, as Zarf leaves out what is not
-// selected. A component of a differential package lacks the images and repos that its base brought:
-// the recorded ones are added, so that nobody takes them for unused. The order is the new
+// selected. A component of a differential package that does not say what it is in full lacks the images
+// and repos that its base brought: the recorded ones are added, so that nobody takes them for unused. The order is the new
 // definition's, then that of the record for what only the record has, for definitions and entries
 // alike.
 func (p Package) Define(definition spec.Package, touched ...string) Package {
@@ -140,7 +140,7 @@ func (p Package) Define(definition spec.Package, touched ...string) Package {
 		recorded, isRecorded := p.deployedDefinition(c.Name)
 		switch {
 		case slices.Contains(touched, c.Name):
-			if definition.Build.Differential {
+			if definition.Build.Differential && !definition.Extension.IsWhole() {
 				c = p.completed(c)
 			}
 			components = append(components, c)
@@ -154,7 +154,7 @@ func (p Package) Define(definition spec.Package, touched ...string) Package {
 		}
 	}
 	p.Data = definition
-	p.Data.Components = components
+	p.Data.Components, p.Data.Extension = components, nil
 	return p.ordered()
 }
 
