@@ -33,6 +33,13 @@ type PluginOptions struct {
 	// Recording gets each call and the module, if it is not nil. What it cannot keep counts as a failure
 	// of the plugin: a recording with gaps would prove nothing.
 	Recording *recording.Log
+	// RecordSecrets keeps in the recording what the plugin was granted of Secrets and of what was supplied
+	// to the deployment. Without it digests take the place of the former, nothing that of the latter, and
+	// a call that was shown any of it cannot be replayed.
+	RecordSecrets bool
+	// Carried is true for a plugin that came in the package which it is asked about: it may only make
+	// verdicts on collisions stricter.
+	Carried bool
 	// Sandbox says in which process the plugin runs; see PluginChildMain.
 	Sandbox wasm.Sandbox
 }
@@ -48,8 +55,10 @@ type WASMPlugin struct {
 	plugin    *wasm.Plugin
 	sink      event.Sink
 	grants    []hook.Grant
+	carried   bool
 	trace     bool
 	recording *recording.Log
+	whole     bool // the recording may hold what was granted
 }
 
 // OpenPlugin loads the WASM module in a file. Nothing of it runs until it is asked.
@@ -72,7 +81,7 @@ func LoadPlugin(ctx context.Context, source string, module []byte, o PluginOptio
 	if o.Sink == nil {
 		o.Sink = event.Discard
 	}
-	w := &WASMPlugin{plugin: p, sink: o.Sink, grants: o.Grants, trace: o.Trace, recording: o.Recording}
+	w := &WASMPlugin{plugin: p, sink: o.Sink, grants: o.Grants, carried: o.Carried, trace: o.Trace, recording: o.Recording, whole: o.RecordSecrets}
 	if o.Recording != nil {
 		if err := o.Recording.AddModule(module); err != nil {
 			return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
@@ -136,6 +145,9 @@ func (p *WASMPlugin) Name() string { return p.plugin.Name() }
 func (p *WASMPlugin) Info() plan.Plugin {
 	return plan.Plugin{Name: p.plugin.Name(), Version: p.plugin.Metadata().Version, Digest: p.plugin.Digest()}
 }
+
+// Carried reports whether the plugin came in the package that it is asked about.
+func (p *WASMPlugin) Carried() bool { return p.carried }
 
 // Hooks returns the hooks that the metadata declares.
 func (p *WASMPlugin) Hooks() []hook.Name {

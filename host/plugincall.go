@@ -27,14 +27,25 @@ func (p *WASMPlugin) called(ctx context.Context, name hook.Name, result wasm.Res
 	}
 	info := p.Info()
 	call.Plugin = &info
-	var err error
-	if call.Request, call.Answers, call.Hidden, err = hook.Recordable(result.Request, result.Calls); err == nil {
+	err := p.keep(&call, name, result)
+	if err == nil {
 		err = p.recording.Add(name, call)
 	}
 	if err != nil {
 		return fmt.Errorf("recording what plugin %q was asked: %w", p.Name(), err)
 	}
 	return nil
+}
+
+// keep puts into a call what of the conversation the recording may hold.
+func (p *WASMPlugin) keep(call *recording.Call, name hook.Name, result wasm.Result) (err error) {
+	if p.whole {
+		call.Request, call.Answers = result.Request, result.Calls
+		return nil
+	}
+	use, _ := p.plugin.Metadata().Use(name)
+	call.Request, call.Answers, call.Hidden, err = hook.Recordable(result.Request, use.Inputs, result.Calls)
+	return err
 }
 
 // tell says what a call took, and what the plugin asked for meanwhile.

@@ -30,35 +30,40 @@ type said struct {
 type player struct {
 	module PluginModule
 	opts   PluginOptions
-	open   map[string]*wasm.Plugin // by configuration
+	// The plugin as it is loaded now, with this configuration. One at a time: each has a process, and
+	// a folder of tests may have a configuration each.
+	loaded *wasm.Plugin
+	config string
 }
 
 func newPlayer(module PluginModule, o PluginOptions) *player {
-	return &player{module: module, opts: o, open: map[string]*wasm.Plugin{}}
+	return &player{module: module, opts: o}
 }
 
 func (p *player) close(ctx context.Context) {
-	for _, plugin := range p.open {
-		_ = plugin.Close(context.WithoutCancel(ctx)) // it has answered
+	if p.loaded != nil {
+		_ = p.loaded.Close(context.WithoutCancel(ctx)) // it has answered
+		p.loaded = nil
 	}
 }
 
-// plugin loads the module with a configuration, once.
+// plugin loads the module with a configuration, unless it is the one that it has.
 func (p *player) plugin(ctx context.Context, config map[string]any) (*wasm.Plugin, error) {
 	key, err := json.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration of the request: %w", err)
 	}
-	if plugin := p.open[string(key)]; plugin != nil {
-		return plugin, nil
+	if p.loaded != nil && p.config == string(key) {
+		return p.loaded, nil
 	}
+	p.close(ctx)
 	plugin, err := wasm.Load(ctx, p.module.Bytes, wasm.Options{
 		Name: p.module.Source, Config: config, Limits: p.opts.Limits, CacheDir: p.opts.CacheDir, Sandbox: p.opts.Sandbox,
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.open[string(key)] = plugin
+	p.loaded, p.config = plugin, string(key)
 	return plugin, nil
 }
 

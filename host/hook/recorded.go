@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Recordable is what of a conversation may be kept in files: a request without what was supplied to the
-// deployment, answers without what Secrets hold. Where hidden is true something was left out, and what
-// the plugin said cannot be had from the rest again.
-func Recordable(document []byte, exchanges []Exchange) (request []byte, kept []Exchange, hidden bool, err error) {
-	if request, hidden, err = withoutConfig(document); err != nil {
+// deployment, answers without what Secrets hold. Where hidden is true something was left out that a
+// plugin with these inputs was shown, and what it said cannot be had from the rest again.
+func Recordable(document []byte, inputs Inputs, exchanges []Exchange) (request []byte, kept []Exchange, hidden bool, err error) {
+	request, hidden, err = withoutConfig(document)
+	if err != nil {
 		return nil, nil, false, err
 	}
+	hidden = hidden && inputs.show(supplied)
 	for i, e := range exchanges {
 		answer, changed, err := withoutSecrets(e.Answer)
 		if err != nil {
@@ -24,6 +27,19 @@ func Recordable(document []byte, exchanges []Exchange) (request []byte, kept []E
 	return request, kept, hidden, nil
 }
 
+// supplied is the key under which a request holds what was supplied to the deployment.
+const supplied = "deployConfig"
+
+// show says whether anything below a key of requests is among the inputs.
+func (in Inputs) show(key string) bool {
+	for _, path := range in {
+		if first, _, _ := strings.Cut(path, "."); first == key {
+			return true
+		}
+	}
+	return len(in) == 0
+}
+
 // withoutConfig leaves out what was supplied to the deployment; what it does not hold it returns to the
 // byte.
 func withoutConfig(document []byte) ([]byte, bool, error) {
@@ -31,10 +47,10 @@ func withoutConfig(document []byte) ([]byte, bool, error) {
 	if err := json.Unmarshal(document, &fields); err != nil {
 		return nil, false, fmt.Errorf("reading the request: %w", err)
 	}
-	if _, ok := fields["deployConfig"]; !ok {
+	if _, ok := fields[supplied]; !ok {
 		return document, false, nil
 	}
-	delete(fields, "deployConfig")
+	delete(fields, supplied)
 	out, err := json.Marshal(fields)
 	if err != nil {
 		return nil, false, fmt.Errorf("writing the request: %w", err)

@@ -29,7 +29,7 @@ func TestRecordable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := hook.NewExchange([]byte(`{"op":"k8s.get/v1"}`), []byte(tt.answer))
-			request, kept, hidden, err := hook.Recordable([]byte(tt.request), []hook.Exchange{asked})
+			request, kept, hidden, err := hook.Recordable([]byte(tt.request), nil, []hook.Exchange{asked})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +48,29 @@ func TestRecordable(t *testing.T) {
 			}
 		})
 	}
-	if _, _, _, err := hook.Recordable([]byte(`{`), nil); err == nil {
+	if _, _, _, err := hook.Recordable([]byte(`{`), nil, nil); err == nil {
 		t.Error("half a document was taken")
+	}
+}
+
+// What a plugin was not shown does not hinder asking it again.
+func TestRecordableByInputs(t *testing.T) {
+	const request = `{"id":"1","deployConfig":{"setVariables":{"A":"hunter2"}}}`
+	for name, tt := range map[string]struct {
+		inputs hook.Inputs
+		hidden bool
+	}{
+		"everything":     {nil, true},
+		"it":             {hook.Inputs{"plan", "deployConfig"}, true},
+		"a part of it":   {hook.Inputs{"deployConfig.setVariables.A"}, true},
+		"something else": {hook.Inputs{"plan.prune", "package.deployConfig"}, false},
+	} {
+		kept, _, hidden, err := hook.Recordable([]byte(request), tt.inputs, nil)
+		if err != nil || hidden != tt.hidden {
+			t.Errorf("%s: hidden is %v, %v", name, hidden, err)
+		}
+		if strings.Contains(string(kept), "hunter2") {
+			t.Errorf("%s: it is still there: %s", name, kept)
+		}
 	}
 }

@@ -28,6 +28,9 @@ type Info struct {
 // Inspect looks at a module under the given limits; zero ones mean the defaults. The error is for what
 // is no module or has no metadata; what is wrong beyond that is in the result.
 func Inspect(wasm []byte, limits Limits) (Info, error) {
+	if most := limits.withDefaults().Module; len(wasm) > most {
+		return Info{}, fmt.Errorf("inspecting the module: it has more than %s", size(most))
+	}
 	m, err := module.Parse(wasm)
 	if err != nil {
 		return Info{}, fmt.Errorf("inspecting the module: %w", err)

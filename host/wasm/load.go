@@ -33,6 +33,9 @@ type Options struct {
 	// Program is what is started as the plugin's process, one that calls ChildMain first thing; empty
 	// means this program.
 	Program string
+
+	// unasked is that the plugin is looked at and never asked, so that it needs no configuration.
+	unasked bool
 }
 
 // Plugin is a loaded module. Its methods may be called from several goroutines.
@@ -102,7 +105,12 @@ func Load(ctx context.Context, wasm []byte, opts Options) (*Plugin, error) {
 	if err := check(m, p.meta, p.limits); err != nil {
 		return nil, refuse(err)
 	}
-	if p.config, err = checkConfig(ctx, p.meta.ConfigSchema, opts.Config); err != nil {
+	if opts.unasked {
+		err = checkSchema(p.meta.ConfigSchema)
+	} else {
+		p.config, err = checkConfig(ctx, p.meta.ConfigSchema, opts.Config)
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("loading plugin %q: %w", name, context.Cause(ctx))
 		}

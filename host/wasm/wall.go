@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"context"
 	"errors"
 
 	"github.com/zarf-host/zarf-host/host/wasm/internal/confine"
@@ -12,6 +13,17 @@ type Wall = confine.Wall
 
 // Walls are what stands between the plugin and the machine beside the engine itself.
 func (p *Plugin) Walls() []Wall { return p.runner.walls() }
+
+// Probe loads a module as far as it can be without a configuration, closes it again, and returns what
+// walls stood around it. Nothing of it runs.
+func Probe(ctx context.Context, module []byte, opts Options) ([]Wall, error) {
+	opts.unasked = true
+	p, err := Load(ctx, module, opts)
+	if err != nil {
+		return nil, err
+	}
+	return p.Walls(), p.Close(context.WithoutCancel(ctx))
+}
 
 var errInProcess = errors.New("the plugin runs in this process")
 

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,9 +23,9 @@ func (r *root) pluginInspectCmd() *cobra.Command {
 		Short: "Show what a plugin is, where it wants to be asked and what it could do, without running it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			module, err := os.ReadFile(args[0])
+			module, err := wasm.ReadModule(args[0], wasm.Limits{})
 			if err != nil {
-				return fmt.Errorf("reading the module: %w", err)
+				return err
 			}
 			info, err := wasm.Inspect(module, wasm.Limits{})
 			if err != nil {
@@ -35,7 +33,8 @@ func (r *root) pluginInspectCmd() *cobra.Command {
 			}
 			out := inspected{Info: info}
 			if info.Refused == "" {
-				if out.Walls, err = wallsAround(cmd.Context(), args[0]); err != nil {
+				opts := wasm.Options{Name: args[0], CacheDir: r.remote.cacheDir()}
+				if out.Walls, err = wasm.Probe(cmd.Context(), module, opts); err != nil {
 					return fmt.Errorf("looking what walls a plugin off on this machine: %w", err)
 				}
 			}
@@ -47,15 +46,6 @@ func (r *root) pluginInspectCmd() *cobra.Command {
 	}
 	r.outputFlag(cmd, "table", "json", "yaml")
 	return cmd
-}
-
-// wallsAround starts the process that the plugin would run in; nothing of the plugin runs.
-func wallsAround(ctx context.Context, path string) ([]wasm.Wall, error) {
-	plugin, err := wasm.LoadFile(ctx, path, wasm.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return plugin.Walls(), plugin.Close(context.WithoutCancel(ctx))
 }
 
 func (i inspected) text() string {

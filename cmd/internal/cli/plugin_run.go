@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/zarf-host/zarf-host/cmd/internal/render"
 	"github.com/zarf-host/zarf-host/host/hook"
+	"github.com/zarf-host/zarf-host/host/recording"
 	"github.com/zarf-host/zarf-host/host/wasm"
 )
 
@@ -59,11 +60,9 @@ func (r *root) pluginRun(ctx context.Context, module string, name hook.Name, f p
 	if err != nil {
 		return err
 	}
-	var answers wasm.Host
-	if f.answers != "" {
-		if answers, err = readAnswers(f.answers); err != nil {
-			return err
-		}
+	answers, err := readAnswers(f.answers)
+	if err != nil {
+		return err
 	}
 	limits, err := f.limits()
 	if err != nil {
@@ -73,17 +72,29 @@ func (r *root) pluginRun(ctx context.Context, module string, name hook.Name, f p
 	if err != nil {
 		return fmt.Errorf("--plugin-sandbox: %w", err)
 	}
-	if _, err := os.Stat(module); err != nil {
-		return fmt.Errorf("reading the module: %w", err)
+	code, err := wasm.ReadModule(module, limits)
+	if err != nil {
+		return err
 	}
-	plugin, err := wasm.LoadFile(ctx, module, wasm.Options{Config: request.Config, Limits: limits, Sandbox: sandbox})
+	plugin, err := wasm.Load(ctx, code, wasm.Options{
+		Name: filepath.Base(module), Config: request.Config, Limits: limits, Sandbox: sandbox, CacheDir: r.remote.cacheDir(),
+	})
 	if err != nil {
 		return r.pluginFailed(err)
 	}
 	defer func() { _ = plugin.Close(context.WithoutCancel(ctx)) }() // it has answered
-	result, err := plugin.CallWith(ctx, request, answers)
+	var asked wasm.Host                                             // a nil *wasm.Script would be a host that crashes
+	if answers != nil {
+		asked = answers
+	}
+	result, err := plugin.CallWith(ctx, request, asked)
 	if result.Log != "" {
 		_, _ = fmt.Fprintln(r.streams.Err, render.Error(result.Log))
+	}
+	if answers != nil {
+		if strayed := answers.Strayed(); strayed != nil {
+			r.log().Warn(render.Line("--answers: " + strayed.Error()))
+		}
 	}
 	if err != nil {
 		return r.pluginFailed(err)
@@ -160,22 +171,21 @@ func readUpTo(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// script answers a plugin from a recording.
-type script struct{ recorded *hook.Script }
-
-// Answer answers one request.
-func (s script) Answer(_ context.Context, request []byte) ([]byte, error) {
-	return s.recorded.Reply(request)
-}
-
-func readAnswers(path string) (wasm.Host, error) {
-	data, err := readUpTo(path, maxAnswers)
+// readAnswers reads what a plugin is to be answered; no file is no answers.
+func readAnswers(path string) (*wasm.Script, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := readUpTo(path, maxAnswers+1)
 	if err != nil {
 		return nil, fmt.Errorf("reading the answers: %w", err)
 	}
-	var exchanges []hook.Exchange
-	if err := json.Unmarshal(data, &exchanges); err != nil {
-		return nil, fmt.Errorf("reading the answers in %q: they are no list of {request, answer}: %w", path, err)
+	if len(data) > maxAnswers {
+		return nil, fmt.Errorf("the answers in %q have more than %d bytes", path, maxAnswers)
 	}
-	return script{hook.NewScript(exchanges)}, nil
+	exchanges, err := recording.ParseAnswers(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading the answers in %q: %w", path, err)
+	}
+	return wasm.NewScript(exchanges), nil
 }

@@ -23,7 +23,7 @@ import (
 func Run(ctx context.Context, args []string, streams Streams, version string) int {
 	r := &root{streams: streams, version: version}
 	cmd := r.command()
-	cmd.SetArgs(args)
+	cmd.SetArgs(likeGoTest(args))
 	err := cmd.ExecuteContext(ctx)
 	if err != nil {
 		r.report(err)
@@ -65,7 +65,7 @@ func (r *root) command() *cobra.Command {
 	cmd.SetVersionTemplate(r.versionLine())
 
 	verbs := func() []*cobra.Command {
-		return []*cobra.Command{r.deployCmd(), r.removeCmd(), r.listCmd(), r.inspectCmd(), r.mirrorCmd()}
+		return []*cobra.Command{r.deployCmd(), r.removeCmd(), r.listCmd(), r.inspectCmd(), r.mirrorCmd(), r.createCmd()}
 	}
 	pkg := &cobra.Command{Use: "package", Aliases: []string{"p"}, Short: "The verbs that Zarf has under this name",
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
@@ -151,13 +151,18 @@ func (r *root) checkGlobals() error {
 	return nil
 }
 
-// outputFlag adds --output-format; short is whether Zarf has no other meaning for -o there.
-func (r *root) outputFlag(cmd *cobra.Command, formats ...string) {
+// outputFlag adds --output-format, with -o, which has no other meaning there in Zarf.
+func (r *root) outputFlag(cmd *cobra.Command, formats ...string) { r.formatFlag(cmd, "o", formats) }
+
+// outputFormatFlag adds --output-format to a command on which -o is the output folder.
+func (r *root) outputFormatFlag(cmd *cobra.Command, formats ...string) { r.formatFlag(cmd, "", formats) }
+
+func (r *root) formatFlag(cmd *cobra.Command, short string, formats []string) {
 	usage := "`format` of the output: " + formats[0]
 	for _, f := range formats[1:] {
 		usage += ", " + f
 	}
-	cmd.Flags().StringVarP(&r.format, "output-format", "o", formats[0], usage)
+	cmd.Flags().StringVarP(&r.format, "output-format", short, formats[0], usage)
 	check := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !slices.Contains(formats, r.format) {
