@@ -63,13 +63,19 @@ func (a asker) ask(ctx context.Context, name hook.Name, p plan.Plan, result *hoo
 				err = request.Expect().CheckCollisions(response.Collisions)
 			}
 		}
-		answers = append(answers, hook.Answer{Plugin: plugin.Name(), Response: response, Err: err})
+		answers = append(answers, hook.Answer{Plugin: plugin.Name(), Carried: carried(plugin), Response: response, Err: err})
 	}
 	out := hook.Fold(point, answers)
 	if point.Collisions {
 		out.Collisions = hook.Judge(conflicts(p), answers)
 	}
 	return out, nil
+}
+
+// carried reports whether a plugin came in the package that it is asked about.
+func carried(p Plugin) bool {
+	c, ok := p.(interface{ Carried() bool })
+	return ok && c.Carried()
 }
 
 // requestID returns an id that a plugin cannot know before it is asked.

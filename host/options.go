@@ -26,6 +26,10 @@ type Common struct {
 	Open OpenOptions
 	// Plugins are asked at the hooks that they declare, in this order.
 	Plugins []Plugin
+	// PluginsOf, if not nil, is called once the package is open and returns the plugins to ask in place of
+	// Plugins: those that the package carries can be loaded only then. The package is nil where a deployed
+	// one is removed by its name.
+	PluginsOf func(ctx context.Context, pkg *Package) ([]Plugin, error)
 	// Reviewer is shown the plan and may say no; nil means yes.
 	Reviewer Reviewer
 	// Sink receives what happens; nil drops it.
@@ -143,6 +147,14 @@ func (c Common) bounded(ctx context.Context) (context.Context, context.CancelFun
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeoutCause(ctx, c.Deadline, &DeadlineError{Limit: c.Deadline})
+}
+
+// loadPlugins loads the plugins that had to wait for the package.
+func (c *Common) loadPlugins(ctx context.Context, pkg *Package) (err error) {
+	if c.PluginsOf != nil {
+		c.Plugins, err = c.PluginsOf(ctx, pkg)
+	}
+	return err
 }
 
 // cliVersion is how records name the program that wrote them.

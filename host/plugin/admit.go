@@ -27,7 +27,7 @@ type LockError struct {
 }
 
 func (e *LockError) Error() string {
-	return fmt.Sprintf("plugin %q is refused by the lock file: %s", e.Plugin, e.reason)
+	return fmt.Sprintf("plugin %q is refused: %s", e.Plugin, e.reason)
 }
 
 // Hint says what to do about it.
@@ -38,10 +38,10 @@ func (e *LockError) Hint() string { return e.hint }
 func (l Lock) Admit(f Facts, flags []hook.Grant) ([]hook.Grant, error) {
 	p, ok := l.Find(f.Name)
 	if !ok {
-		return nil, &LockError{f.Name, fmt.Sprintf("it is not in it (its digest is %s)", f.Digest), lockHint(f, "")}
+		return nil, &LockError{f.Name, fmt.Sprintf("the lock file does not have it (its digest is %s)", f.Digest), lockHint(f, "")}
 	}
 	if p.Digest != f.Digest {
-		return nil, &LockError{f.Name, fmt.Sprintf("the module has changed: its digest is %s, locked is %s", f.Digest, p.Digest),
+		return nil, &LockError{f.Name, fmt.Sprintf("it is not the module that the lock file has: its digest is %s, locked is %s", f.Digest, p.Digest),
 			"if the change is meant, look at it with `zarf-host plugin inspect` and " + lockHint(f, " --update")}
 	}
 	if grown := missing(f.Capabilities, p.Capabilities); len(grown) > 0 {
@@ -54,7 +54,7 @@ func (l Lock) Admit(f Facts, flags []hook.Grant) ([]hook.Grant, error) {
 	}
 	for _, g := range flags {
 		if !covered(g, grants) {
-			return nil, &LockError{f.Name, fmt.Sprintf("--grant %s=%s is more than it grants", f.Name, g),
+			return nil, &LockError{f.Name, fmt.Sprintf("--grant %s=%s is more than the lock file grants", f.Name, g),
 				lockHint(f, fmt.Sprintf(" --grant %s=%s", f.Name, g))}
 		}
 	}
@@ -64,7 +64,17 @@ func (l Lock) Admit(f Facts, flags []hook.Grant) ([]hook.Grant, error) {
 	return grants, nil
 }
 
+// Unlocked is the refusal of a plugin that the package carries, where there is no lock file: what a
+// package brings along is not trusted by deploying it.
+func Unlocked(f Facts) *LockError {
+	return &LockError{f.Name, fmt.Sprintf("the package carries it, and no lock file allows its digest, %s", f.Digest),
+		"look at it with `zarf-host plugin pull " + f.Source + " --package PACKAGE` and `zarf-host plugin inspect`, then " + lockHint(f, "")}
+}
+
 func lockHint(f Facts, flags string) string {
+	if strings.HasPrefix(f.Source, packageScheme) {
+		flags = " --package PACKAGE" + flags
+	}
 	return fmt.Sprintf("lock it with `zarf-host plugin lock --plugin %s%s`", f.Source, flags)
 }
 
@@ -115,7 +125,7 @@ func (l Lock) Add(f Facts, grants []hook.Grant, update bool) (Lock, error) {
 // replaces says why a plugin does not take the place of the one that is locked.
 func (l Lock) replaces(old Locked, f Facts, grants []hook.Grant, update bool) error {
 	if old.Digest != f.Digest && !update {
-		return &LockError{f.Name, fmt.Sprintf("the module has changed: its digest is %s, locked is %s", f.Digest, old.Digest),
+		return &LockError{f.Name, fmt.Sprintf("it is not the module that the lock file has: its digest is %s, locked is %s", f.Digest, old.Digest),
 			"if the change is meant, add --update"}
 	}
 	grown := missing(f.Capabilities, old.Capabilities)

@@ -45,6 +45,9 @@ func DefaultLimits() Limits {
 	}
 }
 
+// ModuleBytes is how many bytes of module these limits allow.
+func (l Limits) ModuleBytes() int { return l.withDefaults().Module }
+
 // check refuses limits of which one could never be met: a part that may take longer than the whole.
 func (l Limits) check() error {
 	switch {

@@ -2,14 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/user"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +14,6 @@ import (
 	"github.com/zarf-host/zarf-host/host"
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/plan"
-	"github.com/zarf-host/zarf-host/host/wasm"
 )
 
 // operationFlags are the flags that every operation on a cluster has.
@@ -31,7 +25,11 @@ type operationFlags struct {
 	plugins       []string
 	pluginConfigs []string
 	grants        []string
+	trusted       pluginSourceFlags
 	sandbox       string
+	record        string
+	recordSecrets bool
+	trace         bool
 	lockTimeout   time.Duration
 	deadline      time.Duration
 	planDigest    string
@@ -50,10 +48,15 @@ func (o *operationFlags) add(cmd *cobra.Command) {
 	f.BoolVarP(&o.confirm, "confirm", "c", false, "go on without asking")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and stop")
 	f.StringVar(&o.components, "components", "", "`names` of components, with globs; a leading '-' excludes")
-	f.StringArrayVar(&o.plugins, "plugin", nil, "WASM `module` to ask at the hooks that it declares; repeatable")
+	f.StringArrayVar(&o.plugins, "plugin", nil, "WASM `module` to ask at the hooks that it declares: a file, oci://HOST/PATH:TAG or package:NAME, one that the package carries; repeatable")
+	o.trusted.addKeys(f)
+	o.trusted.addLock(f)
 	f.StringArrayVar(&o.pluginConfigs, "plugin-config", nil, "configuration of a plugin, NAME=FILE or NAME.key=value; repeatable")
 	f.StringArrayVar(&o.grants, "grant", nil, "what a plugin may ask for, NAME=CAPABILITY, NAME=CAPABILITY@NAMESPACE or NAME=CAPABILITY@* for everywhere; repeatable")
 	f.StringVar(&o.sandbox, "plugin-sandbox", "child", "child: each plugin runs in a process that can do nothing else; in-process: leave that wall out")
+	f.StringVar(&o.record, "record", "", "empty or new `folder` to keep what plugins are asked and answer in, with their own configuration, for this user alone; `zarf-host plugin replay` asks it again")
+	f.BoolVar(&o.recordSecrets, "record-secrets", false, "let the recording hold what plugins were granted of Secrets and of the deployment's configuration, without which such calls cannot be replayed")
+	f.BoolVar(&o.trace, "trace", false, "tell of each call of a plugin what it took, and what the plugin asked for")
 	f.DurationVar(&o.lockTimeout, "lock-timeout", 0, "how long to wait for another operation on the package")
 	f.DurationVar(&o.deadline, "deadline", 0, "limit of the whole operation; 0 is none")
 	f.StringVar(&o.planDigest, "plan-digest", "", "carry out the plan with this `digest` and no other")
@@ -61,104 +64,23 @@ func (o *operationFlags) add(cmd *cobra.Command) {
 
 // common makes the engine's options of the flags. The caller calls the function it gets when done.
 func (r *root) common(ctx context.Context, o operationFlags, timeout time.Duration) (host.Common, func(), error) {
-	plugins, closePlugins, err := r.openPlugins(ctx, o)
+	guards, err := r.openPlugins(ctx, o)
 	if err != nil {
 		return host.Common{}, nil, err
 	}
+	closePlugins := func() { guards.close(ctx) }
 	c := r.remoteCommon(o.sourceFlags)
-	c.Plugins, c.Reviewer = plugins, &reviewer{root: r, confirm: o.confirm}
+	c.Reviewer = &reviewer{root: r, confirm: o.confirm}
+	if guards.carried() {
+		c.PluginsOf = guards.load
+	} else if c.Plugins, err = guards.load(ctx, nil); err != nil {
+		closePlugins()
+		return host.Common{}, nil, err
+	}
 	c.DryRun, c.PlanDigest, c.Retries = o.dryRun, o.planDigest, pushRetries(o.retries)
 	c.LockTimeout, c.Deadline, c.Timeout = o.lockTimeout, o.deadline, timeout
 	c.NoUninstallHooks = o.noHooks
 	return c, closePlugins, nil
-}
-
-// openPlugins loads the plugins that flags name. Configuration for a plugin that is not among them
-// is refused before any is loaded: a misspelt name must not leave a guard without its rules.
-func (r *root) openPlugins(ctx context.Context, o operationFlags) ([]host.Plugin, func(), error) {
-	byName, err := wasm.ParseConfigFlags(o.pluginConfigs, os.ReadFile)
-	if err != nil {
-		return nil, nil, err
-	}
-	grants, err := hook.ParseGrantFlags(o.grants)
-	if err != nil {
-		return nil, nil, err
-	}
-	sandbox, err := wasm.ParseSandbox(o.sandbox)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--plugin-sandbox: %w", err)
-	}
-	names, err := pluginNames(o.plugins)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(grants)) {
-		if !slices.Contains(names, name) {
-			return nil, nil, fmt.Errorf("--grant names plugin %q, which no --plugin loads; loaded: %s", name, quoted(names))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		if !slices.Contains(names, name) {
-			return nil, nil, fmt.Errorf("--plugin-config names plugin %q, which no --plugin loads; loaded: %s", name, quoted(names))
-		}
-	}
-	var opened []*host.WASMPlugin
-	closeAll := func() {
-		for _, p := range opened {
-			_ = p.Close(context.WithoutCancel(ctx)) // nothing of it is used any more
-		}
-	}
-	var plugins []host.Plugin
-	for i, path := range o.plugins {
-		p, err := host.OpenPlugin(ctx, path, host.PluginOptions{
-			Config: byName[names[i]], Grants: grants[names[i]], Sandbox: sandbox, Sink: r.sink(), CacheDir: r.remote.cacheDir(),
-		})
-		var failed *wasm.Error
-		switch {
-		case err == nil:
-		case errors.As(err, &failed) && failed.Kind == wasm.KindRequest: // its configuration is wrong, not the plugin
-			closeAll()
-			return nil, nil, err
-		default:
-			closeAll()
-			return nil, nil, &codeError{code: exitDenied, err: err} // a guard that cannot be had is a deny
-		}
-		opened = append(opened, p)
-		plugins = append(plugins, p)
-	}
-	return plugins, closeAll, nil
-}
-
-// pluginNames reads the plugins' names from their metadata, without running anything. Each name is one
-// plugin's: it is what configuration and findings go by.
-func pluginNames(paths []string) ([]string, error) {
-	var names []string
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("loading plugin: %w", err)
-		}
-		m, err := wasm.ReadMetadata(data)
-		if err != nil {
-			return nil, &codeError{code: exitDenied, err: fmt.Errorf("loading plugin %q: %w", path, err)}
-		}
-		if i := slices.Index(names, m.Name); i >= 0 {
-			return nil, fmt.Errorf("--plugin %s and --plugin %s are both named %q: load one of them", paths[i], path, m.Name)
-		}
-		names = append(names, m.Name)
-	}
-	return names, nil
-}
-
-func quoted(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	var out []string
-	for _, name := range names {
-		out = append(out, strconv.Quote(name))
-	}
-	return strings.Join(out, ", ")
 }
 
 func userName() string {
