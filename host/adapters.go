@@ -70,7 +70,7 @@ func (r *releases) Install(ctx context.Context, step plan.Release, onRevision fu
 			return onRevision(revision)
 		},
 	})
-	return apply.Installed{Revision: done.Revision, ConnectStrings: done.ConnectStrings},
+	return apply.Installed{Revision: done.Revision, ConnectStrings: done.ConnectStrings, Kept: done.Kept},
 		errors.Join(err, failedDeletes(done.FailedDeletes))
 }
 
@@ -130,6 +130,11 @@ func (r *releases) Uninstall(ctx context.Context, step plan.PruneRelease, keep [
 		BeforeDelete:  func(kept []object.Instance) error { return beforeDelete(kept, newest.Number) },
 	})
 	return apply.Uninstalled{Gone: done.Gone, Kept: done.Kept}, errors.Join(err, failedDeletes(done.FailedDeletes))
+}
+
+func (r *releases) Discard(ctx context.Context, release object.Release, objects []object.Instance) ([]object.Ref, error) {
+	done, err := r.client.Discard(ctx, release, objects, r.timeout.Timeout)
+	return done.Kept, errors.Join(err, failedDeletes(done.FailedDeletes))
 }
 
 func (r *releases) Close(ctx context.Context, release object.Release) error {

@@ -50,7 +50,7 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 		facts.Config.Changed = config.Changed(d.record.Package.DeployConfig, d.resolved.Config)
 	}
 	o := newObserver(d.charts, d.record.Own, &facts)
-	o.refused = &refused
+	o.refused, o.noHooks, facts.NoHooks = &refused, d.NoUninstallHooks, d.NoUninstallHooks
 	o.kept()
 	if err := o.recorded(ctx, facts.Record); err != nil {
 		return plan.Plan{}, err
@@ -73,7 +73,7 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 	for i, w := range facts.Wanted {
 		facts.Wanted[i].CannotRender = d.secrets.text(w.CannotRender)
 	}
-	d.live, d.held = facts.Live, o.held()
+	d.live, d.held = facts.Live, facts.Held
 	if facts.Access, err = o.access(ctx, d.conn, []string{state.Namespace}, d.permissions(facts.Images)...); err != nil {
 		return plan.Plan{}, err
 	}

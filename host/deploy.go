@@ -151,11 +151,11 @@ type deployment struct {
 	services *services // nil where no cluster is needed
 	images   *registry.Content
 	record   cluster.Record
-	live     map[object.Key]object.Live // what was observed last
-	held     map[object.Key]bool        // by the manifests of releases
-	stored   *state.DeployConfig        // the recorded configuration that is used again
-	secrets  *mask                      // takes what was supplied out of what comes out
-	found    []plan.Image               // what the registry had when it was asked first
+	live     map[object.Key]object.Live            // what was observed last
+	held     func(object.Release, object.Key) bool // by the manifests of releases
+	stored   *state.DeployConfig                   // the recorded configuration that is used again
+	secrets  *mask                                 // takes what was supplied out of what comes out
+	found    []plan.Image                          // what the registry had when it was asked first
 	// unprunable is why images cannot be pruned although that was asked for.
 	unprunable *ImagePruneError
 }

@@ -23,6 +23,7 @@ type observer struct {
 	refs   map[object.Key]object.Ref
 	docs   map[object.Key]chart.Document // what is rendered, by what it is
 	crds   []object.Ref
+	noHooks bool // uninstalls run no hooks
 	// refused, if set, takes the refusals of reads that are not to end the observation.
 	refused *reads
 }
@@ -58,10 +59,15 @@ func (o *observer) release(ctx context.Context, r object.Release) (chart.History
 			r, recovery.Status, recovery.Revision))
 	default:
 		o.facts.Recovery = append(o.facts.Recovery, plan.Recovery{
-			Release: r, Revision: recovery.Revision, Status: recovery.Status, Action: recoveryText(recovery),
+			Release: r, Revision: recovery.Revision, Status: recovery.Status, Action: recoveryText(recovery, !o.noHooks && len(history.UninstallHooks()) > 0),
 		})
 	}
 	has.Revisions, has.UninstallHooks = len(history.Revisions), history.UninstallHooks()
+	if o.noHooks {
+		for _, hook := range has.UninstallHooks {
+			o.want(hook)
+		}
+	}
 	for _, d := range history.ObjectsSinceDeployed() {
 		has.Objects = append(has.Objects, plan.Rendered{Ref: d.Ref, Keep: d.Keep()})
 		o.want(d.Ref)
@@ -70,7 +76,7 @@ func (o *observer) release(ctx context.Context, r object.Release) (chart.History
 	return after, nil
 }
 
-func recoveryText(r chart.Recovery) string {
+func recoveryText(r chart.Recovery, hooks bool) string {
 	switch r.Action {
 	case chart.RecoveryReinstall:
 		return "mark the interrupted installation failed and install it again"
@@ -79,6 +85,9 @@ func recoveryText(r chart.Recovery) string {
 	case chart.RecoveryUpgrade:
 		return "mark the interrupted upgrade failed and upgrade over it"
 	case chart.RecoveryUninstall:
+		if hooks {
+			return "finish uninstalling it, within what this plan lists; its uninstall hooks run again, and --no-hooks leaves them out"
+		}
 		return "finish uninstalling it, within what this plan lists"
 	default:
 		return string(r.Action)
@@ -101,17 +110,6 @@ func (o *observer) kept() {
 	for _, k := range o.own.Kept {
 		o.want(k.Ref)
 	}
-}
-
-// held returns what the manifests of the observed releases have.
-func (o *observer) held() map[object.Key]bool {
-	out := map[object.Key]bool{}
-	for _, r := range o.facts.Releases {
-		for _, obj := range r.Objects {
-			out[obj.Key()] = true
-		}
-	}
-	return out
 }
 
 // recorded observes the releases of recorded components.

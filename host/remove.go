@@ -81,9 +81,9 @@ type removal struct {
 	conn     *cluster.Cluster
 	charts   *chart.Client
 	record   cluster.Record
-	live     map[object.Key]object.Live // what was observed last
-	held     map[object.Key]bool        // by the manifests of releases
-	services *services                  // nil where no image is pruned
+	live     map[object.Key]object.Live            // what was observed last
+	held     func(object.Release, object.Key) bool // by the manifests of releases
+	services *services                             // nil where no image is pruned
 	selected []string
 	// unprunable is why images cannot be pruned although that was asked for.
 	unprunable *ImagePruneError
@@ -98,7 +98,7 @@ func (r *removal) identify(ctx context.Context) (err error) {
 	r.values = value.Merge(nil, r.Values)
 	if IsName(r.Target) {
 		r.name = r.Target
-		return nil
+		return r.loadPlugins(ctx, nil)
 	}
 	pkg, err := Open(ctx, r.Target, r.openOptions())
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *removal) identify(ctx context.Context) (err error) {
 		return err
 	}
 	r.values = value.Merge(own.defaults, r.Values)
-	return nil
+	return r.loadPlugins(ctx, pkg)
 }
 
 // templating is what onRemove actions are templated with. As in Zarf, they see no variables of the
@@ -264,7 +264,7 @@ func (r *removal) observe(ctx context.Context) (plan.Plan, error) {
 	facts.Package.Architecture, facts.Package.Digest = has.Data.Build.Architecture, has.Digest
 	facts.Package.Connected = has.Connectivity == state.Connected
 	o, refused := newObserver(r.charts, r.record.Own, &facts), reads{}
-	o.refused = &refused
+	o.refused, o.noHooks, facts.NoHooks = &refused, r.NoUninstallHooks, r.NoUninstallHooks
 	o.kept()
 	if err := o.recorded(ctx, has); err != nil {
 		return plan.Plan{}, err
@@ -275,7 +275,7 @@ func (r *removal) observe(ctx context.Context) (plan.Plan, error) {
 	if err := o.look(ctx); err != nil {
 		return plan.Plan{}, err
 	}
-	r.live, r.held = facts.Live, o.held()
+	r.live, r.held = facts.Live, facts.Held
 	facts.Recovery = nil // an uninstall takes a release however it was left
 	var err error
 	if facts.Access, err = o.access(ctx, r.conn, nil, r.permissions()...); err != nil {

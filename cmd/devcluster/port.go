@@ -5,7 +5,15 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
+)
+
+// Between them a port is chosen. What the system itself gives to outgoing connections lies above (Linux
+// begins at 32768), so that none of these takes a port between its choice and its use.
+const (
+	lowestPort    = 10000
+	ephemeralPort = 32000
 )
 
 // choosePort checks that both ports are free, for a clear message instead of
@@ -20,14 +28,8 @@ func choosePort(port int) (int, error) {
 		return port, nil
 	}
 	for range 100 {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, fmt.Errorf("looking for a free port: %w", err)
-		}
-		port := listener.Addr().(*net.TCPAddr).Port
-		neighbour := checkFree(kubeletPort(port))
-		listener.Close()
-		if neighbour == nil {
+		port := lowestPort + 2*rand.IntN((ephemeralPort-lowestPort)/2)
+		if checkFree(port) == nil && checkFree(kubeletPort(port)) == nil {
 			return port, nil
 		}
 	}

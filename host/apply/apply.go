@@ -23,7 +23,16 @@ const (
 
 // ErrLeaseLost is the cause with which an operation's context is cancelled when its lease is lost:
 // somebody else may be at work, so nothing more is written.
-var ErrLeaseLost = errors.New("the lease was lost")
+var ErrLeaseLost error = leaseLostError{}
+
+type leaseLostError struct{}
+
+func (leaseLostError) Error() string { return "the lease was lost" }
+
+// Hint says what to do about it.
+func (leaseLostError) Hint() string {
+	return "somebody else may be at work on the package: once status shows no holder, run the same command again"
+}
 
 // Recorder writes the record of the package. It must work after the operation's context is done,
 // because the outcome of a cancelled operation is recorded too.
@@ -41,6 +50,8 @@ type Releases interface {
 	// it calls beforeDelete with all objects that it will leave, and the newest revision, which is
 	// the one that an interruption would leave.
 	Uninstall(ctx context.Context, step plan.PruneRelease, keep []object.Ref, beforeDelete func(kept []object.Instance, revision int) error) (Uninstalled, error)
+	// Discard deletes objects that upgrades of a release kept, and returns those that stay after all.
+	Discard(ctx context.Context, release object.Release, objects []object.Instance) (kept []object.Ref, err error)
 	// Close writes the status of a release whose installation was cut off by a cancellation.
 	Close(ctx context.Context, release object.Release) error
 }
@@ -58,6 +69,7 @@ type Steps interface {
 type Installed struct {
 	Revision       int
 	ConnectStrings state.ConnectStrings
+	Kept           []object.Ref // objects that it renders no more and that were left alive
 }
 
 // Uninstalled is what came of an uninstallation.
@@ -181,6 +193,8 @@ func outcome(ctx context.Context, err error) state.EventOutcome {
 	switch {
 	case err == nil:
 		return state.Succeeded
+	case leaseLost(ctx):
+		return state.Failed // nobody cancelled it; what is recorded is the successor's to say
 	case ctx.Err() != nil:
 		return state.Cancelled
 	default:
@@ -347,6 +361,9 @@ func (r *run) uninstall(ctx context.Context, release plan.PruneRelease) error {
 
 // clear uninstalls a release, less what the plan keeps and what else is to stay.
 func (r *run) clear(ctx context.Context, release plan.PruneRelease, stays ...object.Ref) (Uninstalled, error) {
+	if err := r.discard(ctx, release.Release); err != nil {
+		return Uninstalled{}, err
+	}
 	keep := slices.Concat(r.plan.KeptIn(release.Release), stays)
 	done, err := r.Releases.Uninstall(ctx, release, keep, func(kept []object.Instance, revision int) error {
 		if len(kept) == 0 && r.record.Own.Revision(release.Release) == revision {
@@ -357,12 +374,17 @@ func (r *run) clear(ctx context.Context, release plan.PruneRelease, stays ...obj
 			s.Own = s.Own.SetRevision(release.Release, revision).Keep(release.Release, kept...)
 		})
 	})
-	for _, ref := range done.Kept {
-		if !slices.Contains(stays, ref) {
+	r.kept(slices.DeleteFunc(slices.Clone(done.Kept), func(ref object.Ref) bool { return slices.Contains(stays, ref) })...)
+	return done, err
+}
+
+// kept adds objects to what the result says was kept.
+func (r *run) kept(objects ...object.Ref) {
+	for _, ref := range objects {
+		if !slices.Contains(r.result.Kept, ref) {
 			r.result.Kept = append(r.result.Kept, ref)
 		}
 	}
-	return done, err
 }
 
 // gone returns the releases of a component that the plan uninstalls, in the plan's order.

@@ -190,8 +190,7 @@ func (r *run) release(ctx context.Context, component spec.Component, step plan.R
 	done, err := r.Releases.Install(ctx, step, func(revision int) error {
 		return r.save(ctx, func(s *state.Record) {
 			s.Own = s.Own.SetRevision(step.Release, revision)
-			s.Own = s.Own.Forget(refs(step.Moved)...) // they are this release's from now on
-			s.Own = s.Own.Keep(step.Release, r.plan.KeptOf(step.Release)...)
+			s.Own = s.Own.Keep(step.Release, slices.Concat(r.plan.KeptOf(step.Release), r.onTheirWay(step.Release))...)
 		})
 	})
 	how := outcome(ctx, err)
@@ -206,6 +205,7 @@ func (r *run) release(ctx context.Context, component spec.Component, step plan.R
 			err = errors.Join(err, fmt.Errorf("recording that release %s was cancelled: %w", step.Release, closed))
 		}
 	}
+	r.kept(done.Kept...)
 	chart := state.Chart{Namespace: step.Namespace, Name: step.Name, Status: state.StatusSucceeded, ConnectStrings: done.ConnectStrings}
 	if err != nil {
 		chart.Status = state.StatusFailed
@@ -213,10 +213,26 @@ func (r *run) release(ctx context.Context, component spec.Component, step plan.R
 	saved := r.note(ctx, func(s *state.Record) {
 		s.Package = s.Package.SetChart(component.Name, chart)
 		if err == nil {
-			s.Own = s.Own.Forget(step.Changed...) // what upgrades kept of it and it renders again
+			// What was kept and it renders again. Before it has them, only the record knows of them.
+			s.Own = s.Own.Forget(slices.Concat(step.Changed, refs(step.Moved))...)
 		}
 	})
 	return errors.Join(err, saved)
+}
+
+// onTheirWay are the objects that a release is about to lose to another one that is installed later: in
+// between only the record knows of them.
+func (r *run) onTheirWay(from object.Release) []object.Instance {
+	var out []object.Instance
+	at := slices.IndexFunc(r.plan.Releases, func(s plan.Release) bool { return s.Release == from })
+	for _, later := range r.plan.Releases[at+1:] {
+		for _, m := range later.Moved {
+			if m.From == from {
+				out = append(out, object.Instance{Ref: m.Ref, UID: m.UID})
+			}
+		}
+	}
+	return out
 }
 
 // finishUninstall ends the uninstall that an interrupted operation began, before the release is
@@ -246,6 +262,9 @@ func refs(moves []plan.Move) []object.Ref {
 // prune removes what the plan lists, components last deployed first, and forgets charts that moved
 // to another component.
 func (r *run) prune(ctx context.Context) error {
+	if err := r.formers(ctx); err != nil {
+		return err
+	}
 	for _, has := range slices.Backward(slices.Clone(r.record.Package.DeployedComponents)) {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)

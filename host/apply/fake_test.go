@@ -101,6 +101,14 @@ func (w *world) Uninstall(ctx context.Context, step plan.PruneRelease, keep []ob
 	return Uninstalled{Kept: kept}, w.do(ctx, "uninstall %s", step.Name)
 }
 
+func (w *world) Discard(ctx context.Context, release object.Release, objects []object.Instance) ([]object.Ref, error) {
+	var names []string
+	for _, o := range objects {
+		names = append(names, o.Name)
+	}
+	return nil, w.do(ctx, "discard %s of %s", strings.Join(names, " "), release.Name)
+}
+
 func (w *world) Close(ctx context.Context, release object.Release) error {
 	return w.do(ctx, "close %s", release.Name)
 }

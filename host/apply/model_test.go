@@ -48,6 +48,8 @@ type modelRelease struct {
 	content string // of the deployed revision
 }
 
+var errHook = errors.New("a hook failed")
+
 var errCrashed = errors.New("the program was killed")
 
 // model is the cluster.
@@ -63,6 +65,8 @@ type model struct {
 	confirmed map[string]bool
 	broken    []string // rules that were broken
 	want      modelPackage
+	guarded   map[string]bool // names of objects that a hook keeps
+	stuck     bool            // uninstall hooks fail
 }
 
 func newModel() *model {
@@ -104,6 +108,20 @@ func (m *model) Run(context.Context, spec.Component, spec.ActionSet, []spec.Acti
 func (m *model) PlaceFiles(context.Context, spec.Component) error                         { return nil }
 func (m *model) PushImages(context.Context, spec.Component) error                         { return nil }
 func (m *model) WaitHealthy(context.Context, []object.Ref) error                          { return nil }
+
+func (m *model) Discard(_ context.Context, r object.Release, objects []object.Instance) ([]object.Ref, error) {
+	for _, o := range objects {
+		live, ok := m.live[o.Key()]
+		if !ok {
+			continue
+		}
+		m.rule(live.Owner == r && live.UID == o.UID && m.confirmed[o.Ref.String()], "%s of %q goes as a former one of %s", o.Ref, live.Owner, r)
+		if err := m.write(func() { delete(m.live, o.Key()) }); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
 
 func (m *model) chart(r object.Release) modelChart {
 	for _, c := range m.want.components {
@@ -162,7 +180,7 @@ func (m *model) Install(_ context.Context, step plan.Release, onRevision func(in
 func (m *model) Uninstall(_ context.Context, step plan.PruneRelease, keep []object.Ref, before func([]object.Instance, int) error) (Uninstalled, error) {
 	has, ok := m.releases[step.Release]
 	if !ok {
-		return Uninstalled{Gone: true}, nil
+		return Uninstalled{Gone: true}, m.letGo(step.Release, m.record.Own.KeptOf(step.Release))
 	}
 	var kept []object.Instance
 	for _, ref := range has.objects {
@@ -177,6 +195,9 @@ func (m *model) Uninstall(_ context.Context, step plan.PruneRelease, keep []obje
 	if err := m.write(func() { has.gone = true; m.releases[step.Release] = has }); err != nil {
 		return Uninstalled{}, err
 	}
+	if m.stuck {
+		return Uninstalled{}, errHook
+	}
 	for _, ref := range has.objects {
 		live, ok := m.live[ref.Key()]
 		if !ok || live.Owner != step.Release || slices.ContainsFunc(kept, func(k object.Instance) bool { return k.Ref == ref }) {
@@ -189,15 +210,25 @@ func (m *model) Uninstall(_ context.Context, step plan.PruneRelease, keep []obje
 	var refs []object.Ref
 	for _, k := range kept {
 		refs = append(refs, k.Ref)
-		live := m.live[k.Key()]
-		if live.Owner != step.Release {
-			continue
-		}
-		if err := m.write(func() { live.Owner, live.Package = object.Release{}, ""; m.live[k.Key()] = live }); err != nil {
-			return Uninstalled{}, err
-		}
+	}
+	kept = append(kept, m.record.Own.KeptOf(step.Release)...)
+	if err := m.letGo(step.Release, kept); err != nil {
+		return Uninstalled{}, err
 	}
 	return Uninstalled{Kept: refs}, m.write(func() { delete(m.releases, step.Release) })
+}
+
+func (m *model) letGo(r object.Release, objects []object.Instance) error {
+	for _, o := range objects {
+		live := m.live[o.Key()]
+		if live.Owner != r {
+			continue
+		}
+		if err := m.write(func() { live.Owner, live.Package = object.Release{}, ""; m.live[o.Key()] = live }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func union(a, b []object.Ref) []object.Ref {
@@ -254,14 +285,23 @@ func (m *model) held() state.Record {
 		return state.Record{Package: state.Package{Name: "shop"}}
 	}
 	r := *m.record
-	held := map[object.Key]bool{}
-	for _, has := range m.releases {
-		for _, ref := range has.objects {
-			held[ref.Key()] = true
-		}
-	}
-	r.Own = r.Own.StillKept(m.live, held)
+	r.Own = r.Own.StillKept(m.live, func(r object.Release, key object.Key) bool {
+		return slices.ContainsFunc(m.releases[r].objects, func(ref object.Ref) bool { return ref.Key() == key })
+	})
 	return r
+}
+
+// guard asks for what the model's hook keeps.
+func (m *model) guard(p plan.Plan) plan.Plan {
+	for _, o := range p.Prune.Objects {
+		if !m.guarded[o.Name] {
+			continue
+		}
+		kept, _, err := p.WithKept(plan.Keep{Object: &o.Ref, By: "the model", Reason: "it is guarded"})
+		m.rule(err == nil, "keeping %s: %v", o.Ref, err)
+		p = kept
+	}
+	return p
 }
 
 // confirm takes a plan as confirmed and checks that it takes nothing of others.
@@ -280,10 +320,12 @@ var errDenied = errors.New("denied")
 func (m *model) deploy(ctx context.Context, p modelPackage) error {
 	f := m.facts(p)
 	f.Scopes = plan.Scopes{plan.ScopeClusterResources}
+	f.Accept = []plan.CollisionKind{plan.CollidesName} // it may have nothing in common with what was left
 	planned := plan.ForDeploy(f)
 	if len(planned.Denials()) > 0 || len(planned.Blocked) > 0 {
 		return fmt.Errorf("%w: %v %v", errDenied, planned.Denials(), planned.Blocked)
 	}
+	planned = m.guard(planned)
 	m.confirm(planned)
 	m.want = p
 	_, err := m.engine().Deploy(ctx, Deployment{
@@ -301,7 +343,7 @@ func (m *model) remove(ctx context.Context) error {
 	for _, c := range m.record.Package.DeployedComponents {
 		f.Selected = append(f.Selected, c.Name)
 	}
-	planned := plan.ForRemove(f)
+	planned := m.guard(plan.ForRemove(f))
 	m.confirm(planned)
 	_, err := m.engine().Remove(ctx, Removal{
 		Plan: planned, Record: m.held(), Event: state.PackageEvent{Type: state.Remove},

@@ -75,7 +75,7 @@ func (r *run) removals(ctx context.Context, m Removal) error {
 			return err
 		}
 	}
-	return nil
+	return r.formers(ctx)
 }
 
 func (m Removal) definition(record state.Record, name string) spec.Component {

@@ -170,8 +170,8 @@ func TestUninstallManifest(t *testing.T) {
 		t.Errorf("it holds %q", got)
 	}
 	for _, d := range docs {
-		if d.Keep() != (d.Name == "b") {
-			t.Errorf("keep of %s is %t", d.Name, d.Keep())
+		if marked := d.Annotations[object.ResourcePolicy] == "keep"; marked != (d.Name == "b") || d.Keep() {
+			t.Errorf("%s: Helm keeps it: %t; it asks for that itself: %t", d.Name, marked, d.Keep())
 		}
 	}
 	// The second time there is nothing left to write.
@@ -179,6 +179,11 @@ func TestUninstallManifest(t *testing.T) {
 	if _, changed, err = uninstallManifest(stored, historyOf(t, stored), keySet([]object.Ref{b}), byBuiltins); err != nil || changed {
 		// b is older than the newest revision no more
 		t.Errorf("changed again: %t, %v", changed, err)
+	}
+	// An uninstall that goes on under a plan which does not keep it takes the mark away.
+	text, changed, err = uninstallManifest(stored, historyOf(t, stored), nil, byBuiltins)
+	if err != nil || !changed || strings.Contains(text, object.ResourcePolicy) || strings.Contains(text, object.KeptMark) {
+		t.Errorf("under another plan: changed %t, %v\n%s", changed, err, text)
 	}
 }
 

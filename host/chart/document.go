@@ -8,7 +8,6 @@ import (
 	"sort"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,18 +32,13 @@ type Document struct {
 }
 
 // Keep reports whether the object asks to be kept (helm.sh/resource-policy: keep).
-func (d Document) Keep() bool { return keepPolicy(d.Annotations) }
+func (d Document) Keep() bool { return object.AsksToBeKept(d.Annotations) }
 
 // String names the object, so that no print of a Document shows its body.
 func (d Document) String() string { return d.Ref.String() }
 
 // GoString is String.
 func (d Document) GoString() string { return d.String() }
-
-func keepPolicy(annotations map[string]string) bool {
-	policy := strings.ToLower(strings.TrimSpace(annotations[kube.ResourcePolicyAnno]))
-	return policy == kube.KeepPolicy
-}
 
 func isHook(annotations map[string]string) bool {
 	_, ok := annotations[release.HookAnnotation]

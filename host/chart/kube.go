@@ -28,6 +28,7 @@ type rules struct {
 	keep          map[object.Key]bool // never deleted
 	keepOther     func(object.Live) bool
 	adopt         map[object.Key]string // taken over, if they have this UID
+	only          map[object.Key]string // deleted only with this UID
 	takeOwnership bool                  // take over whatever is there
 	allowDataLoss bool
 	// leaveForeign makes a rollback pass over objects that belong to somebody else by now.

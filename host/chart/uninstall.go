@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
@@ -78,7 +76,7 @@ func (u *uninstalling) run(ctx context.Context) error {
 	if len(stored) == 0 {
 		u.result.Gone = true
 		u.c.emit(event.Warn, u.release, "the release is already gone")
-		return nil
+		return u.letGo(ctx, instanceRefs(u.o.Former))
 	}
 	h, err := history(u.release, stored, u.c.scope(ctx))
 	if err != nil {
@@ -150,7 +148,7 @@ func (u *uninstalling) decide(ctx context.Context, h History) ([]object.Instance
 		gk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind).GroupKind()
 		switch {
 		case !ours:
-		case keep[d.Key()], d.Keep(), keepPolicy(has.Annotations),
+		case keep[d.Key()], d.Keep(), object.AsksToBeKept(has.Annotations),
 			!u.o.AllowDataLoss && (dataLossKind(gk) || isCRD(gk) && has.HoldsData),
 			u.o.KeepOther != nil && u.o.KeepOther(has):
 			kept = append(kept, object.Instance{Ref: d.Ref, UID: has.UID})
@@ -213,9 +211,15 @@ func uninstallManifest(stored []*release.Release, h History, keep map[object.Key
 				}
 				seen[ref.Key()] = true
 				changed = changed || rel != newest
-				if keep[ref.Key()] && !keepPolicy(obj.GetAnnotations()) {
+				// A mark that an uninstall under another plan left is none of this one's.
+				mark := object.UnmarkKept
+				if keep[ref.Key()] {
+					mark = object.MarkKept
+				}
+				annotations, marked := mark(obj.GetAnnotations())
+				if marked {
 					changed = true
-					setKeep(obj)
+					obj.SetAnnotations(annotations)
 				}
 				text, err := yaml.Marshal(obj.Object)
 				if err != nil {
@@ -226,15 +230,6 @@ func uninstallManifest(stored []*release.Release, h History, keep map[object.Key
 		}
 	}
 	return join(pieces), changed, nil
-}
-
-func setKeep(obj *unstructured.Unstructured) {
-	annotations := obj.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[kube.ResourcePolicyAnno] = kube.KeepPolicy
-	obj.SetAnnotations(annotations)
 }
 
 // letGo takes from kept objects the metadata that ties them to the release and the package. It

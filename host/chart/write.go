@@ -297,7 +297,8 @@ func (k *kubeClient) remove(info *resource.Info) (bool, error) {
 		k.failedDelete(ref, fmt.Errorf("reading it: %w", err))
 		return false, nil
 	}
-	if owner(live.GetLabels(), live.GetAnnotations()) != k.release {
+	uid, named := k.rules.only[ref.Key()]
+	if owner(live.GetLabels(), live.GetAnnotations()) != k.release || named && uid != string(live.GetUID()) {
 		k.note(func(j *journal) { j.foreign = append(j.foreign, ref) })
 		k.c.emit(event.Info, k.release, "%s is not of this release any more and is left alone", ref)
 		return false, nil
@@ -349,7 +350,7 @@ func (k *kubeClient) keeps(ref object.Ref, info *resource.Info, live *unstructur
 	switch {
 	case k.rules.keep[ref.Key()]:
 		return "the plan keeps it", nil
-	case keepPolicy(rendered), keepPolicy(live.GetAnnotations()):
+	case object.AsksToBeKept(rendered), object.AsksToBeKept(live.GetAnnotations()):
 		return "its resource policy is keep", nil
 	case dataLossKind(gk) && !k.rules.allowDataLoss:
 		return "deleting it may lose data", nil

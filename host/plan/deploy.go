@@ -19,10 +19,12 @@ func ForDeploy(f Facts) Plan {
 	d.components()
 	d.dropped()
 	d.orphans()
+	d.formers()
 	d.replacements()
 	d.hooks()
 	d.interrupted()
 	d.refusals()
+	hooksLeft(&d.p, f)
 	d.p.SameAsDeployed = d.sameAsDeployed()
 	d.p.Blocked = append(d.p.Blocked, RenderedTwice(f.Wanted)...)
 	d.p.Blocked = append(d.p.Blocked, busy(d.p, f.Releases)...)
@@ -222,8 +224,8 @@ func addObject(p *Prune, f Facts, o Rendered, live object.Live, r object.Release
 		}
 		keep(byOwner, "it belongs to "+by)
 		return
-	case o.Keep || live.Annotations[resourcePolicy] == "keep":
-		keep(byResourcePolicy, resourcePolicy+": keep")
+	case o.Keep || object.AsksToBeKept(live.Annotations):
+		keep(byResourcePolicy, object.ResourcePolicy+": keep")
 		return
 	case loss && !f.AllowDataLoss && reason != PruneRemove:
 		keep(byDataLoss, dataLoss(o.Ref, f.Lost[key]))

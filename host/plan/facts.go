@@ -33,6 +33,7 @@ type Facts struct {
 	Scopes        Scopes
 	AllowDataLoss bool
 	TakeOwnership bool
+	NoHooks       bool            // uninstalls run no hooks
 	Accept        []CollisionKind // collisions that do not stop the operation
 	Identity      state.Identity  // what tells the package from others of its name
 	TwinsKnown    bool            // the records of the same package in other namespaces were read
@@ -103,9 +104,6 @@ type ReleaseFacts struct {
 	UninstallHooks []object.Ref
 	Revisions      int // how many are stored
 }
-
-// resourcePolicy is the annotation with which an object's author keeps it from being deleted.
-const resourcePolicy = "helm.sh/resource-policy"
 
 // IsDataLossKind reports whether deleting an object of this kind may lose data that nobody can
 // bring back: Namespaces, PersistentVolumes and claims, and CustomResourceDefinitions (SPEC 6).

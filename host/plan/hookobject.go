@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/zarf-host/zarf-host/host/object"
 )
@@ -46,4 +48,29 @@ func runsOnce(ref object.Ref) bool {
 		return true
 	}
 	return false
+}
+
+// hooksLeft warns of objects that uninstall hooks created in attempts before and that stay, since the
+// hooks are left out now: with their release nothing knows of them any more.
+func hooksLeft(p *Plan, f Facts) {
+	if !f.NoHooks {
+		return
+	}
+	going := map[object.Release]bool{}
+	for _, r := range p.Prune.Releases {
+		going[r.Release] = true
+	}
+	for _, r := range p.Releases {
+		going[r.Release] = going[r.Release] || r.Anew
+	}
+	for _, r := range slices.SortedFunc(maps.Keys(going), object.Release.Compare) {
+		if !going[r] {
+			continue
+		}
+		for _, hook := range f.Releases[r].UninstallHooks {
+			if _, lives := f.Live[hook.Key()]; lives {
+				p.Warnings = append(p.Warnings, fmt.Sprintf("%s, which an uninstall hook of release %s created before, stays: delete it by hand", hook, r))
+			}
+		}
+	}
 }

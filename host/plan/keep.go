@@ -168,7 +168,7 @@ func (p Plan) KeptIn(r object.Release) []object.Ref {
 func (p Plan) KeptOf(r object.Release) []object.Instance {
 	var out []object.Instance
 	for _, k := range p.Prune.Kept {
-		if k.Object != nil && k.In == r.String() && k.By != byOwner {
+		if k.Object != nil && k.In == r.String() && k.By != byOwner && k.By != byEarlier {
 			out = append(out, object.Instance{Ref: *k.Object, UID: k.UID})
 		}
 	}
@@ -205,7 +205,7 @@ func (p Plan) Asked() []Keep {
 	var out []Keep
 	for _, k := range p.Prune.Kept {
 		switch k.By {
-		case byOwner, byDefinition, byResourcePolicy, byDataLoss, byPackage, byComponent, byDifferential, byPod, byRegistry:
+		case byOwner, byEarlier, byDefinition, byResourcePolicy, byDataLoss, byPackage, byComponent, byDifferential, byPod, byRegistry:
 			continue
 		}
 		out = append(out, Keep{Object: k.Object, Release: k.Release, Component: k.Component, Image: k.Image, By: k.By, Reason: k.Reason})

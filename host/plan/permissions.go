@@ -33,6 +33,7 @@ type basis struct {
 	live          map[object.Key]bool // no more of them, so that no print of a plan shows an annotation
 	kept          []state.KeptObject
 	takeOwnership bool
+	noHooks       bool
 }
 
 func basisOf(f Facts) basis {
@@ -40,7 +41,7 @@ func basisOf(f Facts) basis {
 	for key := range f.Live {
 		live[key] = true
 	}
-	return basis{access: f.Access, wanted: f.Wanted, releases: f.Releases, live: live, kept: f.Own.Kept, takeOwnership: f.TakeOwnership}
+	return basis{access: f.Access, wanted: f.Wanted, releases: f.Releases, live: live, kept: f.Own.Kept, takeOwnership: f.TakeOwnership, noHooks: f.NoHooks}
 }
 
 // of returns what a release renders.
@@ -224,6 +225,9 @@ func (n *needs) reads(p Plan) {
 			n.look(p, o.Ref)
 		}
 	}
+	for _, k := range p.basis.kept {
+		n.look(p, k.Ref)
+	}
 	for _, w := range p.basis.wanted {
 		n.any("", secrets, w.Namespace, "list")
 		for _, o := range w.Objects {
@@ -327,8 +331,12 @@ func kubernetesOwn(namespace string) bool {
 
 // recovery adds what it takes to put right what an interrupted run left, which may be anything.
 func (n *needs) recovery(p Plan, r Recovery) {
+	has := p.basis.releases[r.Release]
 	n.any("", secrets, r.Namespace, "list", "get", "create", "update")
-	for _, o := range p.basis.releases[r.Release].Objects {
+	if has.Uninstalling {
+		return // it is finished within what the plan lists: see prunes
+	}
+	for _, o := range has.Objects {
 		n.object(o.Ref, "get", "create", "patch", "delete")
 	}
 }
@@ -341,9 +349,12 @@ func (n *needs) prunes(p Plan) {
 			continue
 		}
 		gone[r.String()] = true
-		n.any("", secrets, r.Namespace, "list", "get", "update", "delete")
-		for _, hook := range p.basis.releases[r.Release].UninstallHooks {
-			n.object(hook, "create", "get", "delete")
+		n.uninstall(p, r.Release)
+	}
+	for _, r := range p.Releases {
+		if r.Anew {
+			gone[r.String()] = true
+			n.uninstall(p, r.Release)
 		}
 	}
 	for _, o := range p.Prune.Objects {
@@ -358,8 +369,19 @@ func (n *needs) prunes(p Plan) {
 		}
 	}
 	for _, k := range p.Prune.Kept {
-		if k.Object != nil && k.By != byOwner && gone[k.In] {
+		if k.Object != nil && k.By != byOwner && k.By != byEarlier && gone[k.In] {
 			n.object(*k.Object, "get", "patch")
+		}
+	}
+}
+
+// uninstall adds what it takes to uninstall a release, beside its objects.
+func (n *needs) uninstall(p Plan, r object.Release) {
+	n.any("", secrets, r.Namespace, "list", "get", "update", "delete")
+	for _, hook := range p.basis.releases[r].UninstallHooks {
+		n.object(hook, "get")
+		if !p.basis.noHooks {
+			n.object(hook, "create", "delete")
 		}
 	}
 }

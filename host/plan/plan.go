@@ -191,6 +191,8 @@ const (
 	PruneReplaced PruneReason = "replaced"
 	// PruneHook: a hook takes its place, and it holds data.
 	PruneHook PruneReason = "hook"
+	// PruneFormer: its release lost it in an upgrade before, which kept it.
+	PruneFormer PruneReason = "former"
 	PruneLeft PruneReason = "left" // an image that an earlier version pushed and none has now
 )
 
@@ -244,7 +246,7 @@ type Kept struct {
 	Image     string          `json:"image,omitempty"` // a reference in the cluster's registry
 	In        string          `json:"in,omitempty"`    // the release that loses the object, namespace/name
 	Reason    string          `json:"reason"`
-	By        string          `json:"by"` // `plugin "NAME"`, "data-loss", "resource-policy", "owner"; images also by "package", "pod", "registry"
+	By        string          `json:"by"` // `plugin "NAME"`, "data-loss", "resource-policy", "owner", "earlier operation"; images also by "package", "pod", "registry"
 }
 
 // Who keeps what would have gone, where no hook asked for it.
@@ -253,6 +255,7 @@ const (
 	byDefinition     = "definition"
 	byResourcePolicy = "resource-policy"
 	byDataLoss       = "data-loss"
+	byEarlier        = "earlier operation"
 )
 
 // Recovery is what an interrupted run of ours left and this operation first puts right (SPEC 4).

@@ -47,6 +47,8 @@ func ForRemove(f Facts) Plan {
 			}
 		}
 	}
+	formersOf(&p, f)
+	hooksLeft(&p, f)
 	p.Blocked = busy(p, f.Releases)
 	return finish(p)
 }

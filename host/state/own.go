@@ -151,14 +151,14 @@ func (o Own) Keeps(obj object.Instance) bool {
 	return slices.ContainsFunc(o.Kept, func(k KeptObject) bool { return k.Key() == obj.Key() && k.UID == obj.UID })
 }
 
-// StillKept forgets the kept objects that are gone, that another object took the name of, or that a
-// release has in its manifest: an upgrade that was rolled back has them again, and what an uninstall
-// has not let go of yet is decided anew when it goes on. live is what lives of all of them, held what
-// the manifests of the releases have.
-func (o Own) StillKept(live map[object.Key]object.Live, held map[object.Key]bool) Own {
+// StillKept forgets the kept objects that are gone, that another object took the name of, that another
+// release owns, or that their own release has in its manifest: an upgrade that was rolled back has them
+// again, and what an uninstall has not let go of yet is decided anew when it goes on. live is what
+// lives of all of them; held says whether a release has an object in its manifests.
+func (o Own) StillKept(live map[object.Key]object.Live, held func(object.Release, object.Key) bool) Own {
 	o.Kept = slices.DeleteFunc(slices.Clone(o.Kept), func(k KeptObject) bool {
 		has, ok := live[k.Key()]
-		return !ok || has.UID != k.UID || has.Owner != (object.Release{}) && (has.Owner != k.Release || held[k.Key()])
+		return !ok || has.UID != k.UID || has.Owner != (object.Release{}) && (has.Owner != k.Release || held(k.Release, k.Key()))
 	})
 	return o
 }

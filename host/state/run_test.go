@@ -349,7 +349,7 @@ func TestStillKept(t *testing.T) {
 		if test.live != nil {
 			live[claim.Key()] = *test.live
 		}
-		got := own.StillKept(live, map[object.Key]bool{claim.Key(): test.held})
+		got := own.StillKept(live, func(r object.Release, _ object.Key) bool { return test.held && r == r1 })
 		if len(got.Kept) != test.want || len(own.Kept) != 1 {
 			t.Errorf("%s: %v", name, got.Kept)
 		}
