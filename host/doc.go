@@ -28,9 +28,10 @@
 //
 //	words      spec state event object                          types; the standard library only
 //	decisions  config plan hook template selection value image
-//	           differential plugin                              same input, same output; no context, clock or files
+//	           compose differential plugin                      same input, same output; no context, clock or files
 //	formats    archive bundle definition validate signature     bytes ↔ words
 //	effects    cluster chart action source wait wasm registry
-//	           recording                                        each knows one outside thing; none knows another
+//	           recording imagetar kustomize repo                each knows one outside thing; none knows another
 //	execution  apply                                            a plan, step by step, through interfaces of its own
+//	           create                                           a package, likewise; it knows the formats, which it writes
 package host

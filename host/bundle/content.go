@@ -10,6 +10,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/zarf-host/zarf-host/host/definition"
+	"github.com/zarf-host/zarf-host/host/spec"
 )
 
 // Content is a file that goes into a package.
@@ -89,7 +92,6 @@ func Checksums(files []Content) []byte {
 // AggregateChecksum is the checksum of checksums.txt, by which a definition vouches for it.
 func AggregateChecksum(checksums []byte) string { return hashOf(checksums) }
 
-
 // checkContents refuses what no reader of packages would accept.
 func checkContents(files []Content) error {
 	seen := newNames(Limits{}.withDefaults(), "")
@@ -106,4 +108,24 @@ func checkContents(files []Content) error {
 		}
 	}
 	return nil
+}
+
+// Digest is the digest that Zarf gives the package which consists of these files, "sha256:…".
+func Digest(files []Content) (string, error) {
+	var pkg *spec.Package
+	var all []File
+	for _, f := range files {
+		all = append(all, f.File)
+		if f.Path != DefinitionPath {
+			continue
+		}
+		var err error
+		if pkg, err = definition.Parse(f.Data); err != nil {
+			return "", err
+		}
+	}
+	if pkg == nil {
+		return "", refuse(DefinitionPath, "missing: this is no package")
+	}
+	return packageDigest(pkg, all)
 }

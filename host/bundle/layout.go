@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"hash/crc32"
 	"path"
 	"strings"
 
@@ -85,4 +86,12 @@ func componentOf(p string) string {
 		return ""
 	}
 	return name
+}
+
+// RepoPath is where a component keeps the clone of a git repository, by the URL that the definition
+// names it by, with the reference at its end.
+func RepoPath(url string) string {
+	name, _, _ := strings.Cut(path.Base(url), "@")
+	name = strings.TrimSuffix(name, ".git")
+	return fmt.Sprintf("%s/%s-%d", reposDir, name, crc32.ChecksumIEEE([]byte(url)))
 }

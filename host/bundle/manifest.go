@@ -21,6 +21,10 @@ const (
 // packageOS is the operating system that the index entries of packages name.
 const packageOS = "multi"
 
+// SkeletonArchitecture is the one that index entries of packages without images name, which other
+// packages import from.
+const SkeletonArchitecture = "skeleton"
+
 // What errors call what a registry has beside the files of a package.
 const (
 	manifestName = "manifest"

@@ -44,6 +44,7 @@ type repository struct {
 	opts      Options
 	ref       registry.Reference // without tag or digest
 	plain     bool
+	accept    string // the manifests that are asked for
 	transport *http.Transport
 	client    *auth.Client
 }
@@ -54,7 +55,10 @@ func dialRepository(ctx context.Context, ref registry.Reference, given *login, o
 	if err != nil {
 		return nil, err
 	}
-	r := &repository{opts: o, ref: registry.Reference{Registry: ref.Registry, Repository: ref.Repository}, transport: newTransport(o)}
+	r := &repository{
+		opts: o, ref: registry.Reference{Registry: ref.Registry, Repository: ref.Repository}, transport: newTransport(o),
+		accept: bundle.IndexMediaType + ", " + bundle.ManifestMediaType,
+	}
 	if r.plain, err = speaksPlain(ctx, &http.Client{Transport: r.transport, CheckRedirect: follow}, ref.Host(), o.PlainHTTP); err != nil {
 		r.transport.CloseIdleConnections()
 		return nil, err
@@ -167,7 +171,7 @@ func (r *repository) download(ctx context.Context, kind, reference string) *down
 				return nil, err
 			}
 			if kind == "manifests" {
-				request.Header.Set("Accept", bundle.IndexMediaType+", "+bundle.ManifestMediaType)
+				request.Header.Set("Accept", r.accept)
 			}
 			if offset > 0 {
 				request.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))

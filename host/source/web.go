@@ -32,7 +32,20 @@ type web struct {
 	known     atomic.Bool // the server was there before
 }
 
+// newWeb prepares requests to an archive, which needs a checksum to be held against.
 func newWeb(ref string, o Options) (*web, error) {
+	w, err := dialWeb(ref, o)
+	if err == nil && o.Bundle.SHA256 == "" {
+		return nil, &UnsupportedError{
+			Ref: Clean(ref), Reason: "a package on a web server needs the checksum that it must have",
+			hint: "give the sha256 of the archive with --shasum",
+		}
+	}
+	return w, err
+}
+
+// dialWeb prepares requests to an address.
+func dialWeb(ref string, o Options) (*web, error) {
 	bad := func(reason, hint string) error {
 		return &UnsupportedError{Ref: Clean(ref), Reason: reason, hint: hint}
 	}
@@ -40,9 +53,6 @@ func newWeb(ref string, o Options) (*web, error) {
 	if err != nil || address.Host == "" {
 		// The error would repeat the address, with whatever secret is in it.
 		return nil, bad("not an address", "percent-encode the special characters of user and password")
-	}
-	if o.Bundle.SHA256 == "" {
-		return nil, bad("a package on a web server needs the checksum that it must have", "give the sha256 of the archive with --shasum")
 	}
 	if address.Scheme == "http" && !o.PlainHTTP && !local(address.Host) {
 		return nil, bad("plain HTTP is not protected against listeners", "use https://, or allow it with --plain-http")

@@ -54,7 +54,7 @@ const layered = "zarf-host-layered"
 // configSection returns the section of the config file that a command reads: Zarf's for its verbs.
 func configSection(cmd *cobra.Command) string {
 	switch cmd.Name() {
-	case "deploy", "remove", "list", "inspect", "plan":
+	case "deploy", "remove", "list", "inspect", "plan", "create", "publish", "pull":
 		name := cmd.Name()
 		if name == "plan" {
 			name = "deploy" // a plan is a plan of what deploy would do

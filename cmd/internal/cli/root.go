@@ -155,7 +155,9 @@ func (r *root) checkGlobals() error {
 func (r *root) outputFlag(cmd *cobra.Command, formats ...string) { r.formatFlag(cmd, "o", formats) }
 
 // outputFormatFlag adds --output-format to a command on which -o is the output folder.
-func (r *root) outputFormatFlag(cmd *cobra.Command, formats ...string) { r.formatFlag(cmd, "", formats) }
+func (r *root) outputFormatFlag(cmd *cobra.Command, formats ...string) {
+	r.formatFlag(cmd, "", formats)
+}
 
 func (r *root) formatFlag(cmd *cobra.Command, short string, formats []string) {
 	usage := "`format` of the output: " + formats[0]

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -44,6 +45,21 @@ func (f *remoteFlags) cacheDir() string {
 		return ""
 	}
 	return filepath.Join(f.cache, "wasm")
+}
+
+// packageCache is where create keeps what it fetched and compressed; empty keeps nothing.
+func (f *remoteFlags) packageCache(none bool) string {
+	switch {
+	case none:
+		return ""
+	case f.cache != "":
+		return filepath.Join(f.cache, "create")
+	}
+	own, err := os.UserCacheDir()
+	if err != nil {
+		return "" // a user without a folder for it has no cache
+	}
+	return filepath.Join(own, "zarf-host", "create")
 }
 
 // retriesFlag adds the flag that says how often pushing is tried again.
