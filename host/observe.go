@@ -17,12 +17,12 @@ import (
 
 // observer gathers the facts about releases and objects that a plan is made from.
 type observer struct {
-	client *chart.Client
-	own    state.Own
-	facts  *plan.Facts
-	refs   map[object.Key]object.Ref
-	docs   map[object.Key]chart.Document // what is rendered, by what it is
-	crds   []object.Ref
+	client  *chart.Client
+	own     state.Own
+	facts   *plan.Facts
+	refs    map[object.Key]object.Ref
+	docs    map[object.Key]chart.Document // what is rendered, by what it is
+	crds    []object.Ref
 	noHooks bool // uninstalls run no hooks
 	// refused, if set, takes the refusals of reads that are not to end the observation.
 	refused *reads
@@ -220,7 +220,27 @@ func (o *observer) look(ctx context.Context) error {
 			o.facts.Lost[crd.Key()] = resources
 		}
 	}
+	if err := o.keptWorkloads(ctx); err != nil {
+		return err
+	}
 	return o.immutable(ctx)
+}
+
+// keptWorkloads reads which images the workloads run that earlier operations kept: no definition names
+// them any more.
+func (o *observer) keptWorkloads(ctx context.Context) error {
+	var refs []object.Ref
+	for _, k := range o.own.Kept {
+		if _, lives := o.facts.Live[k.Key()]; lives {
+			refs = append(refs, k.Ref)
+		}
+	}
+	runs, err := o.client.PodImages(ctx, refs)
+	if err = o.refused.unless(err); err != nil {
+		return fmt.Errorf("reading what the kept workloads run: %w", err)
+	}
+	o.facts.Runs = runs
+	return nil
 }
 
 // immutable asks what of the objects that are to change their owner cannot be changed.

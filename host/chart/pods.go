@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
+
+	"github.com/zarf-host/zarf-host/host/object"
 )
 
 // Pods are how pods reach images that were pushed to the cluster's registry, where no agent of
@@ -57,12 +60,9 @@ func (p *Pods) rewrite(obj *unstructured.Unstructured, namespace string) error {
 	if !ok {
 		return nil
 	}
-	template := obj.Object
-	if len(path) > 0 {
-		found, ok, err := unstructured.NestedFieldNoCopy(obj.Object, path...)
-		if template, _ = found.(map[string]any); !ok || err != nil || template == nil {
-			return nil // nothing to pull; the API server judges it
-		}
+	template := at(obj.Object, path)
+	if template == nil {
+		return nil // nothing to pull; the API server judges it
 	}
 	if obj.GetNamespace() != "" {
 		namespace = obj.GetNamespace()
@@ -82,16 +82,7 @@ func (p *Pods) template(template map[string]any, namespace string) error {
 		return nil
 	}
 	originals := map[string]any{}
-	for _, list := range []string{"initContainers", "containers", "ephemeralContainers"} {
-		if err := p.each(spec[list], annotationImage, originals, func(entry map[string]any) map[string]any { return entry }, "image"); err != nil {
-			return err
-		}
-	}
-	volume := func(entry map[string]any) map[string]any {
-		image, _ := entry["image"].(map[string]any)
-		return image
-	}
-	if err := p.each(spec["volumes"], annotationVolume, originals, volume, "reference"); err != nil {
+	if err := p.images(spec, originals); err != nil {
 		return err
 	}
 	spec["imagePullSecrets"] = []any{map[string]any{"name": p.PullSecret}}
@@ -102,6 +93,33 @@ func (p *Pods) template(template map[string]any, namespace string) error {
 	mergeInto(metadata, "labels", map[string]any{labelPatched: patched})
 	mergeInto(metadata, "annotations", originals)
 	return nil
+}
+
+// images rewrites the references of a pod's specification and notes the originals.
+func (p *Pods) images(spec, originals map[string]any) error {
+	for _, list := range []string{"initContainers", "containers", "ephemeralContainers"} {
+		if err := p.each(spec[list], annotationImage, originals, func(entry map[string]any) map[string]any { return entry }, "image"); err != nil {
+			return err
+		}
+	}
+	volume := func(entry map[string]any) map[string]any {
+		image, _ := entry["image"].(map[string]any)
+		return image
+	}
+	return p.each(spec["volumes"], annotationVolume, originals, volume, "reference")
+}
+
+// at returns the map at a path, nil where there is none.
+func at(content map[string]any, path []string) map[string]any {
+	if len(path) == 0 {
+		return content
+	}
+	found, _, err := unstructured.NestedFieldNoCopy(content, path...)
+	if err != nil {
+		return nil
+	}
+	m, _ := found.(map[string]any)
+	return m
 }
 
 // each rewrites the reference in each entry of a list and notes the original under the entry's name.
@@ -185,4 +203,36 @@ func (w Wanted) rewriteHook(manifest string) (string, error) {
 		out.Write(text)
 	}
 	return out.String(), nil
+}
+
+// PodImages returns the references that the pods of live objects pull, as the objects name them, of those
+// that make pods or are some.
+func (c *Client) PodImages(ctx context.Context, objects []object.Ref) (map[object.Key][]string, error) {
+	var workloads []object.Ref
+	for _, ref := range objects {
+		if _, ok := podTemplates[schema.GroupKind{Group: ref.Group(), Kind: ref.Kind}]; ok {
+			workloads = append(workloads, ref)
+		}
+	}
+	if len(workloads) == 0 {
+		return nil, nil
+	}
+	live, err := c.fetch(ctx, workloads, extent{bodies: true})
+	if err != nil {
+		return nil, err
+	}
+	out := map[object.Key][]string{}
+	for key, obj := range live {
+		var seen []string
+		read := Pods{Image: func(reference string) (string, error) {
+			seen = append(seen, reference)
+			return reference, nil
+		}}
+		template := at(obj.Object, podTemplates[obj.GroupVersionKind().GroupKind()])
+		if err := read.images(at(template, []string{"spec"}), map[string]any{}); err != nil {
+			return nil, fmt.Errorf("reading the images of %s %q: %w", obj.GetKind(), obj.GetName(), err)
+		}
+		out[key] = seen
+	}
+	return out, nil
 }

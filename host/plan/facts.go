@@ -24,6 +24,9 @@ type Facts struct {
 	// another release has.
 	Immutable map[object.Key][]string
 
+	// Runs are the images, as pods pull them, of the workloads that earlier operations kept.
+	Runs map[object.Key][]string
+
 	// Images are those of the selected components, with what is to be done about each.
 	Images []Image
 

@@ -98,10 +98,11 @@ func NewNeighbour(r state.Record, address string) (Neighbour, error) {
 		}
 	}
 	latest, events := p.LatestEvent()
-	unsettled := slices.ContainsFunc(p.DeployedComponents, func(c state.Component) bool { return c.Status != state.StatusSucceeded })
 	switch {
-	case unsettled, events && latest.Outcome != state.Succeeded:
+	case slices.ContainsFunc(p.DeployedComponents, unsettled), events && latest.Outcome != state.Succeeded:
 		n.why = "whose last operation did not succeed, may still run what was pushed for it"
+	case slices.ContainsFunc(r.Own.Kept, func(k state.KeptObject) bool { return runsImages(k.Ref) }):
+		n.why = "of which an earlier operation kept a workload, may still run what was pushed for it"
 	case !events && p.Data.Build.Differential:
 		n.why = "which Zarf deployed from a differential package, may use what was pushed for its base"
 	default:

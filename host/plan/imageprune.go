@@ -177,21 +177,50 @@ func (c *candidates) held(i PruneImage) (by, why string) {
 	case c.p.Operation == Deploy && def.Build.Differential &&
 		(len(i.Components) > 0 || i.Version == def.Build.DifferentialPackageVersion):
 		return byDifferential, fmt.Sprintf("the package is the difference to %s and does not say what it has in all", def.Build.DifferentialPackageVersion)
-	case len(i.Components) > 0:
-		return "", ""
+	}
+	if workload := c.keptWorkload(i.name); workload != "" {
+		return byEarlier, fmt.Sprintf("%s, which an earlier operation kept, runs it", workload)
 	}
 	for _, has := range c.f.Record.DeployedComponents {
-		runs, known := c.f.Own.Component(has.Name)
 		switch {
 		case !c.stays(has):
-		case has.Status != state.StatusSucceeded && (!known || runs.Version == i.Version):
+		case unsettled(has):
+			// Which version of it runs is known, but not what that version had: other components may
+			// have used the same since.
 			return byComponent, fmt.Sprintf("component %q, whose last attempt did not succeed, may still run it", has.Name)
-		case c.orphanedChart(has) != "":
+		case len(i.Components) == 0 && c.orphanedChart(has) != "":
 			return byComponent, fmt.Sprintf("release %s, which is not in the package any more, may run it: --prune=%s uninstalls it",
 				c.orphanedChart(has), ScopeClusterResources)
 		}
 	}
 	return "", ""
+}
+
+// unsettled reports whether parts of an earlier version of a component may run beside, or instead of,
+// what is recorded of it. A cancelled attempt leaves the status as it was.
+func unsettled(has state.Component) bool {
+	last := has.LastEvent.Outcome
+	return has.Status != state.StatusSucceeded || last != "" && last != state.Succeeded
+}
+
+// keptWorkload names an object that an earlier operation kept, which stays, and which runs an image.
+func (c *candidates) keptWorkload(image string) string {
+	for _, k := range c.f.formers() {
+		goes := slices.ContainsFunc(c.p.Prune.Objects, func(o Object) bool { return o.Key() == k.Key() })
+		if !goes && slices.ContainsFunc(c.f.Runs[k.Key()], func(reference string) bool { return c.pulls(reference, image) }) {
+			return k.Ref.String()
+		}
+	}
+	return ""
+}
+
+// pulls reports whether a pod that names a reference pulls an image, itself or through Zarf's agent.
+func (c *candidates) pulls(reference, image string) bool {
+	if imageName(reference) == image {
+		return true
+	}
+	targets, err := targetsOf(spec.Component{Images: []string{reference}}, c.address)
+	return err == nil && slices.ContainsFunc(targets, func(t target) bool { return imageName(t.reference) == image })
 }
 
 // orphanedChart names a release that the new definition of a component dropped and that stays.

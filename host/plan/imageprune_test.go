@@ -227,7 +227,24 @@ func TestImagePrune(t *testing.T) {
 			onlyB(s)
 			s.f.Record.DeployedComponents[0].Status = state.StatusFailed
 			s.f.Own = s.f.Own.Runs("a", "0.9.0", "")
-		}), want: "- x:0 left 0.8.0\n= x:1 component"},
+		}), want: "= x:0 component\n= x:1 component"},
+		{name: "what another component used since may be run by one that was rolled back", s: newStock().was("a", true, "x:2").was("b", true, "x:1").now("a", false, "x:2").now("b", true, "y:1").with(func(s *stock) {
+			onlyB(s)
+			s.f.Record.DeployedComponents[0].Status = state.StatusFailed
+			s.f.Own = s.f.Own.Runs("a", "0.9.0", "") // which had x:1
+		}), want: "= +x:1 component\n= x:1 component"},
+		{name: "a component that was cancelled in the middle runs parts of an earlier version", s: newStock().was("a", true, "x:2").was("b", true, "y:1").left("x:1", "0.9.0").now("a", false, "x:2").now("b", true, "y:1").with(func(s *stock) {
+			onlyB(s)
+			s.f.Record.DeployedComponents[0].LastEvent = state.ComponentEvent{Type: state.Deploy, Outcome: state.Cancelled}
+		}), want: "= x:1 component"},
+		{name: "a workload that an earlier operation kept runs it", s: newStock().was("a", true, "y:1").left("x:1", "0.9.0").left("z:1", "0.9.0").now("a", true, "y:1").with(keptWorkload),
+			want: "- z:1 left 0.9.0\n= x:1 earlier operation"},
+		{name: "remove: a workload that an earlier operation kept runs it", op: Remove, s: newStock().was("a", true, "y:1").left("x:1", "0.9.0").with(keptWorkload).with(func(s *stock) { s.f.Selected = []string{"a"} }),
+			want: "- +y:1 remove 1.0.0\n- y:1 remove 1.0.0\n= x:1 earlier operation"},
+		{name: "another package kept a workload that may run it", s: newStock().was("a", true, "x:1").now("a", true).beside("mall", func(r *state.Record) {
+			r.Own = r.Own.Push(state.PushedImage{Reference: in("x:1")})
+			r.Own = r.Own.Keep(rel("m"), object.Instance{Ref: ref("Deployment/m"), UID: "1"})
+		}), want: "- +x:1 dropped 1.0.0\n= x:1 package"},
 		{name: "a component that is orphaned and stays keeps what it has", s: newStock().was("a", true, "x:1").was("b", true, "y:1").now("b", true, "y:1")},
 		{name: "a component that is pruned gives up what it has", s: newStock().was("a", true, "x:1").was("b", true, "y:1").now("b", true, "y:1").with(func(s *stock) {
 			s.f.Scopes = Scopes{ScopeClusterResources, ScopeImages}
@@ -288,6 +305,17 @@ func TestImagePrune(t *testing.T) {
 			}
 		})
 	}
+}
+
+// keptWorkload makes an earlier operation have kept a Deployment without pods that runs x:1.
+func keptWorkload(s *stock) {
+	kept := object.Instance{Ref: ref("Deployment/dear"), UID: "1"}
+	s.f.Own = s.f.Own.Keep(rel("gone"), kept)
+	if s.f.Live == nil {
+		s.f.Live = map[object.Key]object.Live{}
+	}
+	s.f.Live[kept.Key()] = object.Live{Ref: kept.Ref, UID: "1"}
+	s.f.Runs = map[object.Key][]string{kept.Key(): {"a.test/x:1"}}
 }
 
 func sorted(lines []string) string {

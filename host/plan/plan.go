@@ -193,7 +193,7 @@ const (
 	PruneHook PruneReason = "hook"
 	// PruneFormer: its release lost it in an upgrade before, which kept it.
 	PruneFormer PruneReason = "former"
-	PruneLeft PruneReason = "left" // an image that an earlier version pushed and none has now
+	PruneLeft   PruneReason = "left" // an image that an earlier version pushed and none has now
 )
 
 // Prune is everything that the operation would delete.
