@@ -85,7 +85,7 @@ func ParseRegistryReference(text string) (Reference, error) {
 func parseRegistry(text string) (Reference, error) {
 	named, digest, _ := strings.Cut(text, "@sha256:")
 	if strings.Contains(named, "@") || strings.Contains(digest, "@") {
-		return Reference{}, badForm("an oci:// reference to a plugin holds no user: log in with `docker login` or `zarf-host tools registry login`")
+		return Reference{}, badForm("the oci:// reference has an @ without a sha256 behind it: it holds no user (log in with `docker login` or `zarf-host tools registry login`), and is pinned by @sha256:…")
 	}
 	parsed, err := reference.Parse(text)
 	if err != nil {

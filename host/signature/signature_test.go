@@ -45,6 +45,15 @@ func keys(t *testing.T) map[string]crypto.Signer {
 	return out
 }
 
+func newKey(t *testing.T) crypto.Signer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
 // files are the key files of a key: encrypted as cosign does it, if there is a password.
 func files(t *testing.T, key crypto.Signer, password string) (private, public []byte) {
 	t.Helper()
@@ -85,7 +94,7 @@ func TestWhatAKeySignsItVerifies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			private, public := files(t, signer, "")
 			key, pub := parse(t, private, public, "")
-			otherPrivate, otherPublic := files(t, must(t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)), "")
+			otherPrivate, otherPublic := files(t, newKey(t), "")
 			_, other := parse(t, otherPrivate, otherPublic, "")
 
 			signed, err := key.SignArtifact("registry.test/guard", about)
@@ -142,7 +151,7 @@ func must(t *testing.T) func(crypto.Signer, error) crypto.Signer {
 
 // The payload is what cosign itself would sign, to the byte.
 func TestThePayloadIsCosigns(t *testing.T) {
-	private, _ := files(t, keys(t)["P-256"], "")
+	private, _ := files(t, newKey(t), "")
 	key, err := ParsePrivateKey(private, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +168,7 @@ func TestThePayloadIsCosigns(t *testing.T) {
 }
 
 func TestEncryptedKeys(t *testing.T) {
-	private, public := files(t, keys(t)["P-256"], "sesame")
+	private, public := files(t, newKey(t), "sesame")
 	if !Locked(private) || Locked(public) {
 		t.Errorf("Locked: %v and %v", Locked(private), Locked(public))
 	}
@@ -175,7 +184,7 @@ func TestEncryptedKeys(t *testing.T) {
 
 func TestRefusedKeys(t *testing.T) {
 	t.Setenv("GODEBUG", "rsa1024min=0") // else no short key can be made to try
-	private, public := files(t, keys(t)["P-256"], "")
+	private, public := files(t, newKey(t), "")
 	short, shortPublic := files(t, must(t)(rsa.GenerateKey(rand.Reader, 1024)), "")
 	for name, test := range map[string]struct {
 		data []byte
@@ -266,7 +275,7 @@ func unpack(t *testing.T, path string) map[string][]byte {
 }
 
 func TestStatements(t *testing.T) {
-	private, public := files(t, keys(t)["P-256"], "")
+	private, public := files(t, newKey(t), "")
 	key, pub := parse(t, private, public, "")
 	hex := strings.TrimPrefix(about, "sha256:")
 	good := `{"_type":"https://in-toto.io/Statement/v1","subject":[{"digest":{"sha256":"` + hex + `"}}],"predicateType":"` + signPredicate + `","predicate":{}}`
