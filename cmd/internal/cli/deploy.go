@@ -19,6 +19,7 @@ type deployFlags struct {
 	values        valuesFlags
 	reuseConfig   bool
 	skipSchema    bool
+	forceDiff     bool
 	namespace     string
 	connected     bool
 	prune         string
@@ -43,6 +44,7 @@ func (d *deployFlags) add(cmd *cobra.Command) {
 	d.values.add(f)
 	retriesFlag(f, &d.retries)
 	f.BoolVar(&d.reuseConfig, "reuse-config", false, "put the configuration of the last successful deployment under what is supplied now")
+	f.BoolVar(&d.forceDiff, "force-differential", false, "go on where the registry lacks what a differential package leaves out")
 	f.BoolVar(&d.skipSchema, "skip-values-schema-validation", false, "do not check the values against the package's schema")
 	f.StringVarP(&d.namespace, "namespace", "n", "", "deploy into this `namespace` instead of the package's own")
 	f.BoolVar(&d.connected, "connected", false, "let the cluster pull images and repositories itself")
@@ -146,6 +148,7 @@ func (r *root) deployOptions(cmd *cobra.Command, source string, flags deployFlag
 		Connected: flags.connected, Prune: scopes, AllowDataLoss: flags.allowDataLoss,
 		TakeOwnership: flags.takeOwnership, SkipUnchanged: flags.skipUnchanged, SkipSame: flags.skipSame,
 		Accept: accept, ReleaseName: flags.releaseName, SkipValuesSchema: flags.skipSchema, ReuseConfig: flags.reuseConfig,
+		ForceDifferential: flags.forceDiff,
 	}
 	if interactive {
 		options.Choose, options.Prompt = r.chooseComponents, r.promptVariable

@@ -55,6 +55,7 @@ func (r *root) command() *cobra.Command {
 			return applyDefaults(cmd, os.LookupEnv)
 		},
 	}
+	cmd.SetFlagErrorFunc(flagError)
 	cmd.SetIn(r.streams.In)
 	cmd.SetOut(r.streams.Out)
 	cmd.SetErr(r.streams.Err)
@@ -71,7 +72,7 @@ func (r *root) command() *cobra.Command {
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	pkg.AddCommand(verbs()...)
 	cmd.AddCommand(verbs()...)
-	cmd.AddCommand(pkg, r.planCmd(), r.statusCmd(), r.historyCmd(), r.redeployCmd(), r.stateCmd(), r.validateCmd(), r.pluginCmd(), r.initCmd(), r.versionCmd(), r.toolsCmd())
+	cmd.AddCommand(pkg, r.planCmd(), r.statusCmd(), r.historyCmd(), r.redeployCmd(), r.stateCmd(), r.validateCmd(), r.pluginCmd(), r.initCmd(), r.inventoryCmd(), r.versionCmd(), r.toolsCmd())
 	return cmd
 }
 
