@@ -44,7 +44,7 @@ func Build(ctx context.Context, folder string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache := cacheDir()
+	cache := CacheDir()
 	built := filepath.Join(cache, filepath.Base(folder)+"-"+key+".wasm")
 	if data, err := os.ReadFile(built); err == nil {
 		return data, nil
@@ -76,9 +76,10 @@ func Build(ctx context.Context, folder string) ([]byte, error) {
 }
 
 // CompiledDir is a folder for the native code of guests, so that a test compiles a guest only once.
-func CompiledDir() string { return filepath.Join(cacheDir(), "compiled") }
+func CompiledDir() string { return filepath.Join(CacheDir(), "compiled") }
 
-func cacheDir() string {
+// CacheDir is where guests, and what they are built with, are kept for the user.
+func CacheDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		dir = os.TempDir()
