@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zarf-host/zarf-host/host/bundle"
 	"github.com/zarf-host/zarf-host/host/definition"
 	"github.com/zarf-host/zarf-host/host/spec"
 )
@@ -200,6 +202,7 @@ func (o Options) content(pkg *spec.Package, files authored) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	entries = append(entries, pluginEntries(files)...)
 	first := true
 	for _, c := range pkg.Components {
 		inside, err := componentEntries(c, files)
@@ -222,6 +225,17 @@ func (o Options) content(pkg *spec.Package, files authored) ([]Entry, error) {
 		entries = append(entries, Entry{Name: path.Join("components", c.Name+".tar"), Mode: 0o644, Body: data})
 	}
 	return entries, nil
+}
+
+// pluginEntries are the plugins that a package carries: what lies in its folder plugins.
+func pluginEntries(files authored) []Entry {
+	var entries []Entry
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasPrefix(name, bundle.PluginsDir+"/") {
+			entries = append(entries, Entry{Name: name, Mode: 0o644, Body: files[name]})
+		}
+	}
+	return entries
 }
 
 // supported names the first thing in a definition that only create can pack.

@@ -33,7 +33,7 @@ import (
 //	zarf-left SAMPLE           makes the cluster what Zarf left it, from samples/after-zarf
 //	zarf-writes NAME COMPONENT…  rewrites a record as a deployment of Zarf's of those components leaves it
 //	package [flags] DIR        packs a folder as DIR.tar.zst; @NS@, @PKG@ and @WORK@ in its files are filled in
-//	guest NAME                 builds a guest of host/internal/guests as NAME.wasm
+//	guest NAME [METADATA FILE]  builds a guest of host/internal/guests as NAME.wasm, or with other metadata as FILE
 //	exits CODE PROGRAM ARG…    runs a program that must end with that exit code
 //	interrupt TEXT PROGRAM ARG…  sends SIGINT when stderr says TEXT; the program must exit 130 within 12 s
 //	killed TEXT PROGRAM ARG…   kills the program, as nothing can stop, when stderr says TEXT
@@ -44,7 +44,9 @@ import (
 //	proxy                      puts a fault proxy between zarf-host and the API server
 //	fault STATUS METHOD PATH [TIMES]  makes the proxy answer requests whose path matches
 //	writes N                   the proxy saw N changes since it was started or asked last
-//	registry [-login]          starts a registry of the script's own, $REGISTRY
+//	registry [-login|-stop]    starts a registry of the script's own, $REGISTRY, or stops it
+//	layout [-index] LAYOUT FILE REPOSITORY TAG  pushes a plugin there in a layout of another tool's
+//	sign-file KEY PASSWORD FILE  signs a file as cosign sign-blob does, into FILE.sigstore.json
 //	publish PACKAGE            publishes a package in it, as $REF
 //	normal stdout|stderr|FILE  prints it with names, digests and times that differ from run to run replaced
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
@@ -68,6 +70,8 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"normal":      scriptNormal,
 		"registry":    scriptRegistry,
 		"publish":     scriptPublish,
+		"layout":      scriptLayout,
+		"sign-file":   scriptSignFile,
 	}
 }
 

@@ -13,11 +13,15 @@ import (
 
 // scriptGuest makes a guest of host/internal/guests as an author makes a plugin.
 func scriptGuest(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg, len(args) == 1, "guest NAME")
+	usage(ts, neg, len(args) == 1 || len(args) == 3, "guest NAME [METADATA FILE]")
 	root, err := guests.Root()
 	ts.Check(err)
 	folder := filepath.Join("host", "internal", "guests", args[0])
-	manifest, err := os.ReadFile(filepath.Join(root, folder, "plugin.yaml"))
+	described, out := filepath.Join(root, folder, "plugin.yaml"), ts.MkAbs(args[0]+".wasm")
+	if len(args) == 3 {
+		described, out = ts.MkAbs(args[1]), ts.MkAbs(args[2])
+	}
+	manifest, err := os.ReadFile(described)
 	ts.Check(err)
 	meta, err := wasm.ParseManifest(manifest)
 	ts.Check(err)
@@ -25,5 +29,5 @@ func scriptGuest(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	annotated, err := wasm.Annotate(module, meta)
 	ts.Check(err)
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".wasm"), annotated, 0o600))
+	ts.Check(os.WriteFile(out, annotated, 0o600))
 }

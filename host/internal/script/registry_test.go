@@ -12,11 +12,19 @@ import (
 )
 
 // scriptRegistry starts a registry of the script's own at $REGISTRY. With -login it wants a user and
-// password, which the Docker configuration of the script has.
+// password, which the Docker configuration of the script has. With -stop it ends the one that there is.
 func scriptRegistry(ts *testscript.TestScript, neg bool, args []string) {
 	login := len(args) == 1 && args[0] == "-login"
-	usage(ts, neg, len(args) == 0 || login, "registry [-login]")
+	stop := len(args) == 1 && args[0] == "-stop"
+	usage(ts, neg, len(args) == 0 || login || stop, "registry [-login|-stop]")
 	s := stateOf(ts)
+	if stop {
+		if s.registry == nil {
+			ts.Fatalf("there is no registry to stop")
+		}
+		s.registry.Kill()
+		return
+	}
 	opts := testregistry.Options{}
 	if login {
 		opts.User, opts.Password = "reader", "sesame"
