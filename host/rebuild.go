@@ -33,15 +33,14 @@ type RebuildOptions struct {
 // Rebuilt is a record made up of what is in the cluster.
 type Rebuilt struct {
 	Record state.Package
+	// OriginalName is the name in the package, where it was deployed under another one; empty otherwise,
+	// and where Source was not given.
+	OriginalName string
 	// Notes say what could not be known.
 	Notes []string
 	// Written is false where it was only shown.
 	Written bool
 }
-
-// recoveredComponent is the component that releases are recorded under whose own is not known. The
-// next deployment of the package moves them to the components that bring them.
-const recoveredComponent = "recovered"
 
 // Rebuild makes up the lost record of a package from the releases in the cluster that carry its
 // label. It has no events, as one of Zarf's, since what was deployed is not known: not the
@@ -56,7 +55,7 @@ func Rebuild(ctx context.Context, o RebuildOptions) (Rebuilt, error) {
 	if err != nil {
 		return Rebuilt{}, err
 	}
-	definition, digest, err := o.definition(ctx)
+	definition, original, digest, err := o.definition(ctx)
 	if err != nil {
 		return Rebuilt{}, err
 	}
@@ -71,7 +70,15 @@ func Rebuild(ctx context.Context, o RebuildOptions) (Rebuilt, error) {
 	if len(found) == 0 {
 		return Rebuilt{}, &NotDeployedError{Name: o.Name, Namespace: o.Namespace}
 	}
+	if original != o.Name && o.Source != "" && !installs(o.Name, definition, found) {
+		return Rebuilt{}, &PreflightError{Problems: []string{fmt.Sprintf(
+			"package %q of %q is not what is deployed as %q: it brings none of the releases that carry that name (%s)",
+			original, o.Source, o.Name, releasesOf(found))}}
+	}
 	out := rebuild(record.Package, definition, found)
+	if original != o.Name {
+		out.OriginalName = original
+	}
 	out.Record.Digest, out.Record.CLIVersion = digest, o.cliVersion()
 	out.Record.Connectivity = state.Airgap
 	if o.Connected || definition.Metadata.YOLO {
@@ -93,7 +100,7 @@ func Rebuild(ctx context.Context, o RebuildOptions) (Rebuilt, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		record.Package = out.Record
+		record.Package, record.Own.Identity.OriginalName = out.Record, out.OriginalName
 		_, err = conn.Records().Write(ctx, record)
 		return Result{}, err
 	})
@@ -128,23 +135,23 @@ func (o RebuildOptions) lost(ctx context.Context, conn *cluster.Cluster, charts 
 }
 
 // definition reads the package that is deployed, if it was named.
-func (o RebuildOptions) definition(ctx context.Context) (spec.Package, string, error) {
+func (o RebuildOptions) definition(ctx context.Context) (definition spec.Package, name, digest string, err error) {
 	if o.Source == "" {
-		return spec.Package{}, "", nil
+		return spec.Package{}, "", "", nil
 	}
 	pkg, err := Open(ctx, o.Source, o.openOptions())
 	if err != nil {
-		return spec.Package{}, "", err
+		return spec.Package{}, "", "", err
 	}
 	defer func() { _ = pkg.Close() }() // only read from
-	definition := differential.Whole(pkg.Definition())
+	definition = differential.Whole(pkg.Definition())
 	if o.Namespace != "" {
 		if err := definition.OverrideNamespace(o.Namespace); err != nil {
-			return spec.Package{}, "", fmt.Errorf("reading the package as one in namespace %q: %w", o.Namespace, err)
+			return spec.Package{}, "", "", fmt.Errorf("reading the package as one in namespace %q: %w", o.Namespace, err)
 		}
 	}
-	definition.Metadata.Name = o.Name
-	return definition, pkg.Digest(), nil
+	name, definition.Metadata.Name = definition.Metadata.Name, o.Name
+	return definition, name, pkg.Digest(), nil
 }
 
 // rebuild makes up a record from an empty one, a definition that may be empty, and the releases that
@@ -154,14 +161,17 @@ func rebuild(empty state.Package, definition spec.Package, found []chart.History
 	r.Record.Generation = 1
 	owners := expected(empty.Name, definition)
 	given := len(definition.Components) > 0
-	for _, h := range found {
+	if given && len(found) > 0 && !installs(empty.Name, definition, found) {
+		r.Notes = append(r.Notes, "the package brings none of the releases that are there: it may be another version of it, or another package")
+	}
+	for _, h := range inOrder(empty.Name, definition, found) {
 		newest, _ := h.Latest()
 		component, known := owners[h.Release]
 		if !known {
 			component = owner(empty.Name, newest, definition)
 		}
 		switch {
-		case component == recoveredComponent:
+		case component == state.RecoveredComponent:
 			r.Notes = append(r.Notes, fmt.Sprintf("release %s (chart %s): which component it belongs to is not known", h.Release, newest.ChartName))
 		case given && !known:
 			r.Notes = append(r.Notes, fmt.Sprintf("release %s is not in the package: component %q had it by its name", h.Release, component))
@@ -196,15 +206,56 @@ func (r *Rebuilt) add(component string, release object.Release, status state.Sta
 	}
 }
 
+// installs reports whether a package brings any of the releases that were found.
+func installs(name string, definition spec.Package, found []chart.History) bool {
+	owners := expected(name, definition)
+	return slices.ContainsFunc(found, func(h chart.History) bool { return owners[h.Release] != "" })
+}
+
+// inOrder returns the releases in the order in which the package installs them, others after them: a
+// removal goes through what is on record from its end.
+func inOrder(name string, definition spec.Package, found []chart.History) []chart.History {
+	var order []object.Release
+	for _, c := range definition.Components {
+		order = append(order, installedBy(name, c)...)
+	}
+	at := func(h chart.History) int {
+		if i := slices.Index(order, h.Release); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	out := slices.Clone(found)
+	slices.SortStableFunc(out, func(a, b chart.History) int { return at(a) - at(b) })
+	return out
+}
+
+func releasesOf(found []chart.History) string {
+	names := make([]string, len(found))
+	for i, h := range found {
+		names[i] = h.Release.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// installedBy returns the releases that a component installs, in their order.
+func installedBy(name string, c spec.Component) []object.Release {
+	var out []object.Release
+	for _, ch := range c.Charts {
+		out = append(out, object.Release{Namespace: ch.Namespace, Name: chart.ReleaseName(ch)})
+	}
+	for _, m := range c.Manifests {
+		out = append(out, chart.FromManifest(name, c.Name, m, nil, time.Time{}).Release)
+	}
+	return out
+}
+
 // expected returns which component of a definition installs each release.
 func expected(name string, definition spec.Package) map[object.Release]string {
 	out := map[object.Release]string{}
 	for _, c := range definition.Components {
-		for _, ch := range c.Charts {
-			out[object.Release{Namespace: ch.Namespace, Name: chart.ReleaseName(ch)}] = c.Name
-		}
-		for _, m := range c.Manifests {
-			out[chart.FromManifest(name, c.Name, m, nil, time.Time{}).Release] = c.Name
+		for _, r := range installedBy(name, c) {
+			out[r] = c.Name
 		}
 	}
 	return out
@@ -215,7 +266,7 @@ func expected(name string, definition spec.Package) map[object.Release]string {
 func owner(name string, newest chart.Revision, definition spec.Package) string {
 	rest, generated := newest.ManifestOf(name)
 	if !generated {
-		return recoveredComponent
+		return state.RecoveredComponent
 	}
 	var fits []string
 	for _, c := range definition.Components {
@@ -230,7 +281,7 @@ func owner(name string, newest chart.Revision, definition spec.Package) string {
 		component, _, _ := strings.Cut(rest, "-")
 		return component
 	}
-	return recoveredComponent
+	return state.RecoveredComponent
 }
 
 // completed is the definition that is recorded: the given one, with a component of nothing but a name for

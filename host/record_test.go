@@ -154,6 +154,12 @@ func TestRebuild_F15(t *testing.T) {
 		"with the package": {definition, []string{
 			"db Succeeded: postgres zarf-old", "web-front Failed: " + manifest, "other Succeeded: zarf-plain", "recovered Failed: stranger",
 		}},
+		"charts in the order of the package": {spec.Package{Kind: spec.KindPackage, Components: []spec.Component{
+			{Name: "all", Charts: []spec.Chart{
+				{Name: "s", Namespace: "n", ReleaseName: "stranger"}, {Name: "z", Namespace: "n", ReleaseName: "zarf-plain"},
+				{Name: "o", Namespace: "n", ReleaseName: "zarf-old"}, {Name: "pg", Namespace: "n", ReleaseName: "postgres"},
+			}},
+		}}, []string{"all Failed: stranger zarf-plain zarf-old postgres", "recovered Failed: " + manifest}},
 		"without it": {spec.Package{}, []string{
 			"recovered Failed: postgres " + manifest + " zarf-old stranger", "other Succeeded: zarf-plain",
 		}},

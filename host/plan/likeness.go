@@ -33,8 +33,9 @@ type Signals struct {
 }
 
 // Compare judges two packages by their signals and says in evidence what differs. Another signer, or
-// another repository and no component in common, makes them different; one of those two, another
-// architecture or another name in the package makes that likely. Metadata alone does not.
+// another repository and no component in common, makes them different, and so does another name in the
+// package, which only --release-name makes possible; one of the repository and the components, or another
+// architecture, makes that likely. Metadata alone does not.
 func Compare(deployed, wanted Signals) (likeness Likeness, evidence []string) {
 	differs := func(what, a, b string) bool {
 		if a == "" || b == "" || a == b {
@@ -56,9 +57,9 @@ func Compare(deployed, wanted Signals) (likeness Likeness, evidence []string) {
 	differs("metadata.source", deployed.Source, wanted.Source)
 	differs("metadata.vendor", deployed.Vendor, wanted.Vendor)
 	switch {
-	case signer, repository && strangers:
+	case signer, name, repository && strangers:
 		return Different, evidence
-	case repository, strangers, architecture, name:
+	case repository, strangers, architecture:
 		return LikelyDifferent, evidence
 	default:
 		return Same, evidence
@@ -83,6 +84,9 @@ func (d *deployment) deployedSignals() Signals {
 		if !slices.Contains(s.Components, c.Name) {
 			s.Components = append(s.Components, c.Name)
 		}
+	}
+	if latest, _ := d.Record.LatestEvent(); latest.Type == state.Remove || slices.Contains(s.Components, state.RecoveredComponent) {
+		s.Components = nil // a removal left some of them, or they were made up: what is on record does not tell
 	}
 	if d.identityIsCurrent() {
 		id := d.Own.Identity

@@ -56,9 +56,9 @@ func TestA1_Compare(t *testing.T) {
 							a.Components, b.Components = list(one), list(other)
 							want := Same
 							switch {
-							case signer == unequal || repository == unequal && components == unequal:
+							case signer == unequal || name == unequal || repository == unequal && components == unequal:
 								want = Different
-							case repository == unequal, components == unequal, architecture == unequal, name == unequal:
+							case repository == unequal, components == unequal, architecture == unequal:
 								want = LikelyDifferent
 							}
 							differences := 0
@@ -128,7 +128,7 @@ func TestA1_NameCollisions(t *testing.T) {
 		"another architecture": {func(w *world) { w.f.Package.Architecture = "arm64" },
 			"package-name likely-different warn", "package-name likely-different deny"},
 		"another package under this name": {func(w *world) { w.f.Identity.OriginalName = "other" },
-			"package-name likely-different warn", "package-name likely-different deny"},
+			"package-name different deny", "package-name different deny"},
 		"other metadata": {func(w *world) {
 			w.f.Record.Data.Metadata.Vendor, w.f.Definition.Metadata.Vendor = "v1", "v2"
 		}, "package-name same allow", "package-name same allow"},
@@ -193,5 +193,34 @@ func TestFirstDeploymentCollidesWithNothing(t *testing.T) {
 	w.f.Identity = state.Identity{Repository: "r/a", Signer: "k"}
 	if got := collisions(ForDeploy(w.f)); got != "" {
 		t.Error(fmt.Sprint("collisions: ", got))
+	}
+}
+
+// What a removal left of a package, or what a rebuilt record makes up, tells nothing about which package
+// it was.
+func TestComponentsThatTellNothing(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"a removal left some": func(w *world) {
+			w.f.Record.Events = append(w.f.Record.Events, state.PackageEvent{Type: state.Remove, Outcome: state.InProgress})
+		},
+		"the record was rebuilt": func(w *world) {
+			w.f.Record.Events = nil
+			w.f.Record.DeployedComponents[0].Name = state.RecoveredComponent
+			w.f.Record.Data.Components[0].Name = state.RecoveredComponent
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld("shop").deployed("rest", "rest")
+			w.f.Record.Events = []state.PackageEvent{{Type: state.Deploy, Outcome: state.Succeeded, ConfigDigest: "c"}}
+			w.wants("web", "web", "ConfigMap/a")
+			w.f.Scopes = Scopes{ScopeClusterResources}
+			if p := ForDeploy(w.f); len(p.Collisions) != 1 {
+				t.Fatalf("without it the test shows nothing: %v", p.Collisions)
+			}
+			change(w)
+			if p := ForDeploy(w.f); len(p.Collisions) > 0 {
+				t.Errorf("%+v", p.Collisions)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/zarf-host/zarf-host/host/object"
 )
@@ -26,4 +27,22 @@ func RenderedTwice(wanted []Wanted) []string {
 		}
 	}
 	return out
+}
+
+// unrecorded warns of releases that say they are this package's while it is not on record: its record was
+// lost, and what else it had is forgotten once a new one is written.
+func (d *deployment) unrecorded() {
+	if d.Record != nil {
+		return
+	}
+	var found []string
+	for _, w := range d.Wanted {
+		if has := d.Releases[w.Release]; has.Exists && has.Package == d.Package.Name && has.Override == d.Package.NamespaceOverride {
+			found = append(found, w.Release.String())
+		}
+	}
+	if len(found) > 0 {
+		d.warn("package %q is not on record, but installed what is there (release %s): state rebuild %s makes the record up first; "+
+			"without it, whatever else the package had is forgotten", d.Package.Name, strings.Join(found, ", "), d.Package.Name)
+	}
 }

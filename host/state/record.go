@@ -10,6 +10,10 @@ import (
 	"slices"
 )
 
+// RecoveredComponent is the component that releases of a rebuilt record are recorded under whose own is
+// not known. The next deployment of the package moves them to the components that bring them.
+const RecoveredComponent = "recovered"
+
 // The keys of a record's Secret.
 const (
 	DataKey = "data"      // Zarf's record, a Package
@@ -36,18 +40,22 @@ type Record struct {
 func Decode(data, own []byte) (Record, error) {
 	r := Record{readData: bytes.Clone(data), readOwn: bytes.Clone(own)}
 	if err := decode(data, &r.Package); err != nil {
-		return Record{}, fmt.Errorf("reading key %q: %w", DataKey, err)
+		return Record{}, &UnreadableError{Key: DataKey, Err: err}
 	}
 	if r.Package.Name == "" {
-		return Record{}, fmt.Errorf("reading key %q: it names no package", DataKey)
+		return Record{}, &UnreadableError{Key: DataKey, Err: errors.New("it names no package")}
 	}
 	if len(own) > 0 {
 		if err := decode(own, &r.Own); err != nil {
-			return Record{}, fmt.Errorf("reading key %q: %w", OwnKey, err)
+			return Record{}, &UnreadableError{Key: OwnKey, Err: err}
 		}
 		if r.Own.APIVersion != OwnVersion {
 			return Record{}, &VersionError{Found: r.Own.APIVersion}
 		}
+	}
+	if named := slices.DeleteFunc(slices.Clone(r.Package.DeployedComponents), func(c Component) bool { return c.Name == "" }); len(named) < len(r.Package.DeployedComponents) {
+		r.Notes = append(r.Notes, fmt.Sprintf("dropped %d components without a name from the record", len(r.Package.DeployedComponents)-len(named)))
+		r.Package.DeployedComponents = named
 	}
 	for i, c := range r.Package.DeployedComponents {
 		charts := slices.DeleteFunc(slices.Clone(c.InstalledCharts), func(chart Chart) bool { return chart.Name == "" })
@@ -99,6 +107,23 @@ func (r Record) LogValue() slog.Value { return r.Package.LogValue() }
 
 // Format prints which record it is and nothing of what is in it, whatever the verb.
 func (r Record) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "Record(%s)", r.Package.Name) }
+
+// UnreadableError says that a key of a record's Secret cannot be read. It never quotes the key.
+type UnreadableError struct {
+	Key string // DataKey or OwnKey
+	Err error
+}
+
+func (e *UnreadableError) Error() string { return fmt.Sprintf("reading key %q: %v", e.Key, e.Err) }
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// Hint says what to do about it.
+func (e *UnreadableError) Hint() string {
+	if e.Key == OwnKey {
+		return fmt.Sprintf("save the Secret and take the key %q out of it: the record then counts as one of Zarf's, without configuration, kept objects and pushed images", OwnKey)
+	}
+	return "save the Secret and delete it: zarf-host state rebuild NAME then makes the record up from the releases in the cluster"
+}
 
 // VersionError says that zarf-host's own key is of a format that this program does not know.
 type VersionError struct {

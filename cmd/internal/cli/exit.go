@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/zarf-host/zarf-host/cmd/internal/render"
@@ -72,6 +74,37 @@ func exitCode(err error) int {
 	default:
 		return exitFailed
 	}
+}
+
+// reading is the error of a command that only reads: what may not be read is found out before anything
+// changes.
+func reading(err error) error {
+	if err != nil && exitCode(err) == exitFailed && cluster.IsForbidden(err) {
+		return &codeError{exitPreflight, &hintedError{err, "somebody with that right can give it to you: examples/02-roles has what each task needs"}}
+	}
+	return err
+}
+
+// hintedError adds what to do to an error.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+func (e *hintedError) Unwrap() error { return e.err }
+
+// Hint says what to do about it.
+func (e *hintedError) Hint() string { return e.hint }
+
+// flagError is the error about a flag's argument. That of a flag which takes variables may be a secret
+// whose name was forgotten, so it is not repeated.
+func flagError(_ *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "stringToString" {
+		return fmt.Errorf("an argument of --%s is not of the form KEY=value", invalid.GetFlag().Name)
+	}
+	return err
 }
 
 // report prints an error and what to do next: as text, or as an object for programs.

@@ -17,7 +17,7 @@ func (r *root) historyCmd() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			events, err := host.History(cmd.Context(), r.cluster(), args[0], namespace)
 			if err != nil {
-				return err
+				return reading(err)
 			}
 			if r.format == "table" {
 				return render.History(r.streams.Out, events)

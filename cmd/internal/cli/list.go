@@ -39,7 +39,7 @@ func (r *root) listCmd() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			deployed, err := host.List(cmd.Context(), r.cluster())
 			if err != nil {
-				return err
+				return reading(err)
 			}
 			switch r.format {
 			case "json", "yaml":

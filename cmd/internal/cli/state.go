@@ -60,7 +60,7 @@ func (r *root) stateRebuildCmd() *cobra.Command {
 			}
 			rebuilt, err := host.Rebuild(cmd.Context(), options)
 			if err != nil || r.format == "table" {
-				return err
+				return reading(err)
 			}
 			return r.writeDocument(rebuiltDocument{rebuilt.Record.Public(), rebuilt.Notes, rebuilt.Written})
 		},

@@ -58,7 +58,7 @@ func (r *root) statusCmd() *cobra.Command {
 			}
 			s, err := host.GetStatus(cmd.Context(), r.cluster(), args[0], namespace)
 			if err != nil {
-				return err
+				return reading(err)
 			}
 			text, err := r.statusText(s, false)
 			if err != nil {
