@@ -2,12 +2,15 @@ package chart
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -17,6 +20,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/ignore"
 	"sigs.k8s.io/yaml"
 )
 
@@ -52,7 +56,11 @@ func (p Packer) load(ctx context.Context, folder string, above []string) (*helmc
 	if slices.Contains(above, folder) {
 		return nil, fmt.Errorf("charts depend on each other in a circle: %s", strings.Join(append(above, folder), " → "))
 	}
-	ch, err := loader.LoadDir(folder)
+	files, err := chartFiles(folder)
+	if err != nil {
+		return nil, fmt.Errorf("loading the chart: %w", err)
+	}
+	ch, err := loader.LoadFiles(files)
 	if err != nil {
 		return nil, fmt.Errorf("loading the chart: %w", err)
 	}
@@ -83,6 +91,55 @@ func (p Packer) load(ctx context.Context, folder string, above []string) (*helmc
 		ch.AddDependency(dependency)
 	}
 	return ch, nil
+}
+
+// chartFiles reads the files of a chart, but for those that its .helmignore names. Helm's own loader
+// does the same, and prints of each link that it follows.
+func chartFiles(folder string) ([]*loader.BufferedFile, error) {
+	rules := ignore.Empty()
+	if found, err := ignore.ParseFile(filepath.Join(folder, ignore.HelmIgnore)); err == nil {
+		rules = found
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	rules.AddDefaults()
+	var out []*loader.BufferedFile
+	var total int64
+	var visit func(dir, inside string) error
+	visit = func(dir, inside string) error {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			file, name := filepath.Join(dir, e.Name()), path.Join(inside, e.Name())
+			info, err := os.Stat(file) // links are followed
+			if err != nil {
+				return err
+			}
+			switch {
+			case rules.Ignore(name, info):
+			case info.IsDir():
+				if err := visit(file, name); err != nil {
+					return err
+				}
+			case !info.Mode().IsRegular():
+				return fmt.Errorf("%q is neither a file nor a folder", file)
+			default:
+				if total += info.Size(); total > maxChart {
+					return fmt.Errorf("the chart has more than %d bytes", maxChart)
+				}
+				data, err := os.ReadFile(file)
+				if err != nil {
+					return err
+				}
+				out = append(out, &loader.BufferedFile{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))})
+			}
+		}
+		return nil
+	}
+	err := visit(folder, "")
+	return out, err
 }
 
 // has reports whether a chart brings a dependency along, in a version that it wants.
