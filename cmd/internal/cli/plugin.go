@@ -17,10 +17,13 @@ func (r *root) pluginCmd() *cobra.Command {
 		Short: "Work with plugins",
 		Args:  cobra.NoArgs, // a misspelt command must not read as a question
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("plugin what? `plugin annotate`, `plugin inspect` or `plugin run`")
+			return errors.New("plugin what? `zarf-host plugin --help` lists its commands")
 		},
 	}
+	cmd.AddCommand(r.pluginInitCmd(), r.pluginBuildCmd())
 	cmd.AddCommand(r.pluginAnnotateCmd(), r.pluginInspectCmd(), r.pluginRunCmd())
+	cmd.AddCommand(r.pluginPushCmd(), r.pluginPullCmd(), r.pluginLockCmd())
+	cmd.AddCommand(r.pluginTestCmd(), r.pluginReplayCmd(), r.pluginDiffCmd())
 	return cmd
 }
 
