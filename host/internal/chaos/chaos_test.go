@@ -93,6 +93,13 @@ func killed(t *testing.T, cluster *testcluster.Cluster, ref reference, n int, be
 	c := newCell(t, cluster)
 	ref.prepare(c)
 	claim := c.picture().claim
+	c.kill(ref, n, before)
+	c.again(ref, claim, table)
+}
+
+// kill runs the operation and kills it before or after request n.
+func (c *cell) kill(ref reference, n int, before bool) {
+	c.t.Helper()
 	c.proxy.Reset()
 	var p *process
 	started := make(chan struct{})
@@ -105,10 +112,9 @@ func killed(t *testing.T, cluster *testcluster.Cluster, ref reference, n int, be
 	p = c.start(ref.args(c)...)
 	close(started)
 	if code := p.wait(); code != -1 && n <= c.proxy.Count() {
-		t.Fatalf("the program was to be killed at request %d and ended with %d\n%s", n, code, p.out.String())
+		c.t.Fatalf("the program was to be killed at request %d and ended with %d\n%s", n, code, p.out.String())
 	}
 	c.proxy.Reset()
-	c.again(ref, claim, table)
 }
 
 // again runs the operation once more, undisturbed this time, and compares.
