@@ -50,7 +50,7 @@ func (f FetchedPlugin) Facts() plugin.Facts {
 	}
 }
 
-// FetchError says that a plugin could not be had from where it was named to be.
+// PluginFetchError says that a plugin could not be had from where it was named to be.
 type PluginFetchError struct {
 	Reference plugin.Reference
 	Err       error
@@ -115,6 +115,9 @@ func (s PluginSource) file(path string) ([]byte, error) {
 	module, err := wasm.ReadModule(path, s.Limits)
 	if err != nil {
 		return nil, err
+	}
+	if int64(len(module)) > s.most() {
+		return nil, fmt.Errorf("it has more than the %d bytes that a module may have", s.most())
 	}
 	return module, s.checkFile(module, func() ([]byte, error) { return readSignature(path + signatureSuffix) })
 }

@@ -38,6 +38,9 @@ func pushPlugin(ctx context.Context, module []byte, ref plugin.Reference, o Push
 	if ref.Kind != plugin.Registry || ref.Tag == "" || ref.Digest != "" {
 		return FetchedPlugin{}, errors.New("it is pushed under a tag: oci://HOST/PATH:TAG")
 	}
+	if int64(len(module)) > o.most() {
+		return FetchedPlugin{}, fmt.Errorf("it has more than the %d bytes that a module may have", o.most())
+	}
 	info, err := wasm.Inspect(module, o.Limits)
 	if err != nil {
 		return FetchedPlugin{}, err
@@ -54,17 +57,16 @@ func pushPlugin(ctx context.Context, module []byte, ref plugin.Reference, o Push
 		return FetchedPlugin{}, err
 	}
 	defer func() { _ = client.Close() }() // everything was confirmed
-	push := func() error {
-		return client.PushArtifact(ctx, ref.By(), registry.Blob{Descriptor: artifact.Manifest, Data: artifact.ManifestData},
-			registry.Blob{Descriptor: artifact.Config, Data: artifact.ConfigData}, registry.Blob{Descriptor: artifact.Module, Data: module})
-	}
 	if o.Key != nil {
 		// The signature first: nobody finds the plugin under its tag without one.
 		if err := o.sign(ctx, client, ref, artifact.Manifest.Digest.String()); err != nil {
 			return FetchedPlugin{}, err
 		}
 	}
-	if err := push(); err != nil {
+	err = client.PushArtifact(ctx, ref.By(), registry.Blob{Descriptor: artifact.Manifest, Data: artifact.ManifestData},
+		registry.Blob{Descriptor: artifact.Config, Data: artifact.ConfigData},
+		registry.Blob{Descriptor: artifact.Module, Data: module})
+	if err != nil {
 		return FetchedPlugin{}, err
 	}
 	ref.Digest = artifact.Manifest.Digest.String()

@@ -16,14 +16,6 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
-// ErrNotFound says that a registry has nothing under a reference.
-var ErrNotFound = errors.New("the registry has nothing there")
-
-// AnswerError says that what a registry answered is not what it was asked for.
-type AnswerError struct{ Reason string }
-
-func (e *AnswerError) Error() string { return e.Reason }
-
 // maxArtifactManifest bounds a manifest: what registries take at most.
 const maxArtifactManifest = 4 << 20
 
@@ -42,7 +34,7 @@ func (c *Client) FetchManifest(ctx context.Context, reference string) (manifest 
 		return err
 	})
 	if err != nil {
-		return Blob{}, fmt.Errorf("fetching the manifest of %q: %w", reference, notFound(err))
+		return Blob{}, artifactError("fetching the manifest of", reference, err)
 	}
 	return manifest, nil
 }
@@ -80,7 +72,7 @@ func (c *Client) FetchBlob(ctx context.Context, repository string, d ocispec.Des
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("fetching blob %s of %q: %w", d.Digest, repository, notFound(err))
+		return nil, artifactError("fetching", repository+"@"+d.Digest.String(), err)
 	}
 	return data, nil
 }
@@ -133,7 +125,7 @@ func (c *Client) PushArtifact(ctx context.Context, reference string, manifest Bl
 		return s.client.explain(ctx, err)
 	})
 	if err != nil {
-		return fmt.Errorf("pushing %q: %w", reference, err)
+		return artifactError("pushing", reference, err)
 	}
 	return nil
 }
@@ -174,7 +166,7 @@ func (c *Client) Referrers(ctx context.Context, reference, artifactType string) 
 		return s.client.explain(ctx, err)
 	})
 	if err != nil && !errors.Is(err, errdef.ErrNotFound) {
-		return nil, fmt.Errorf("listing what refers to %q: %w", reference, err)
+		return nil, artifactError("listing what refers to", reference, err)
 	}
 	return found, nil
 }
@@ -193,12 +185,4 @@ func (c *Client) locked(ctx context.Context, reference, action string, do func(c
 	}
 	ctx = auth.AppendRepositoryScope(ctx, ref, actions...)
 	return c.try(ctx, func() int { return 0 }, func(ctx context.Context, s *session) error { return do(ctx, s, ref) })
-}
-
-// notFound makes the answer 404 recognisable.
-func notFound(err error) error {
-	if errors.Is(err, errdef.ErrNotFound) {
-		return fmt.Errorf("%w: %w", ErrNotFound, err)
-	}
-	return err
 }

@@ -52,7 +52,7 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 		s.transport.Proxy = http.ProxyFromEnvironment
 	}
 	s.auth = &auth.Client{
-		Client: &http.Client{Transport: s.transport},
+		Client: &http.Client{Transport: s.transport, CheckRedirect: follow},
 		Cache:  c.cache,
 		Header: http.Header{"User-Agent": {"zarf-host"}},
 	}
@@ -69,6 +69,20 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 	}
 	s.scheme = c.scheme
 	return s, nil
+}
+
+// maxRedirects is how often a registry may send us elsewhere for one answer.
+const maxRedirects = 10
+
+// follow judges a redirect: never from HTTPS to plain HTTP.
+func follow(request *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("stopped after %d redirects", len(via))
+	}
+	if via[len(via)-1].URL.Scheme == "https" && request.URL.Scheme != "https" {
+		return errors.New("the registry redirects from HTTPS to plain HTTP")
+	}
+	return nil
 }
 
 // credential is what to log in with; nil is nothing.
