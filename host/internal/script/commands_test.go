@@ -33,7 +33,7 @@ import (
 //	zarf-left SAMPLE           makes the cluster what Zarf left it, from samples/after-zarf
 //	zarf-writes NAME COMPONENT…  rewrites a record as a deployment of Zarf's of those components leaves it
 //	package [flags] DIR        packs a folder as DIR.tar.zst; @NS@, @PKG@ and @WORK@ in its files are filled in
-//	guest NAME [METADATA FILE]  builds a guest of host/internal/guests as NAME.wasm, or with other metadata as FILE
+//	guest NAME [METADATA FILE]  builds a guest of host/internal/guests or guests.Failing as NAME.wasm, or with other metadata as FILE
 //	exits CODE PROGRAM ARG…    runs a program that must end with that exit code
 //	interrupt TEXT PROGRAM ARG…  sends SIGINT when stderr says TEXT; the program must exit 130 within 12 s
 //	killed TEXT PROGRAM ARG…   kills the program, as nothing can stop, when stderr says TEXT
