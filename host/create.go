@@ -30,6 +30,11 @@ type CreateOptions struct {
 	Architecture string
 	// Flavor chooses among components that are for flavors.
 	Flavor string
+	// Differential is the base that the package is to be the difference to: a package as Open takes it,
+	// cluster:NAME, or the file of an inventory. Empty makes the whole package.
+	Differential string
+	// Level is how fine the difference is. Default: LevelImage.
+	Level Level
 	// Set gives package templates their values.
 	Set map[string]string
 	// RegistryOverrides say where images are pulled from in place of where their references say.
@@ -105,6 +110,10 @@ func (o CreateOptions) assemble(ctx context.Context, work string) (assembled, er
 	if err != nil {
 		return assembled{}, err
 	}
+	difference, err := o.difference(ctx, resolved)
+	if err != nil {
+		return assembled{}, err
+	}
 	if o.Confirm != nil {
 		yes, err := o.Confirm(ctx, resolved.Definition())
 		if err != nil {
@@ -118,8 +127,11 @@ func (o CreateOptions) assemble(ctx context.Context, work string) (assembled, er
 	if err != nil {
 		return assembled{}, err
 	}
+	if files, err = difference.withoutBlobs(ctx, files, o.Level); err != nil {
+		return assembled{}, err
+	}
 	var out assembled
-	if out.pkg, out.files, err = resolved.Finish(files, o.stamp(), nil); err != nil {
+	if out.pkg, out.files, err = resolved.Finish(files, o.stamp(), difference.edit); err != nil {
 		return assembled{}, err
 	}
 	out.outcomes, err = o.askPreCreate(ctx, out.pkg)

@@ -24,6 +24,8 @@ type createFlags struct {
 	output, flavor string
 	set            map[string]string
 	overrides      []string
+	differential   string
+	level          string
 	maxSize        int64
 	reproducible   bool
 	machine        bool
@@ -57,6 +59,8 @@ func (f *createFlags) add(cmd *cobra.Command) {
 	flags.StringVarP(&f.flavor, "flavor", "f", "", "`flavor` of the components to take, beside those without one")
 	flags.StringToStringVar(&f.set, "set", nil, "value of a package template, `NAME=VALUE`; repeatable")
 	flags.StringSliceVar(&f.overrides, "registry-override", nil, "where images are pulled from, `PREFIX=INSTEAD`; repeatable")
+	flags.StringVar(&f.differential, "differential", "", "leave out what this `base` has: a package, also oci://, cluster:NAME, or an inventory's file")
+	flags.StringVar(&f.level, "differential-level", string(host.LevelImage), "image: leave out whole images; blob: layers too, which Zarf cannot deploy")
 	flags.Int64VarP(&f.maxSize, "max-package-size", "m", 0, "split a package that is larger into parts of so many `megabytes`; 0 never does")
 	flags.IntVar(&f.concurrency, "oci-concurrency", 6, "how many files are fetched from a registry at once")
 	flags.BoolVar(&f.reproducible, "reproducible", false, "the same inputs give the same bytes: the time is that of SOURCE_DATE_EPOCH, or 1970")
@@ -82,6 +86,12 @@ func (r *root) create(ctx context.Context, f createFlags, args []string) error {
 	var err error
 	if o.RegistryOverrides, err = parseOverrides(f.overrides); err != nil {
 		return err
+	}
+	if o.Level, err = host.ParseLevel(f.level); err != nil {
+		return fmt.Errorf("--differential-level: %w", err)
+	}
+	if o.Differential = f.differential; o.Level != host.LevelImage && o.Differential == "" {
+		return errors.New("--differential-level goes with --differential")
 	}
 	if f.maxSize < 0 {
 		return fmt.Errorf("--max-package-size is %d, want 0 or more megabytes", f.maxSize)
