@@ -36,8 +36,8 @@ func (r *root) pluginDiff(ctx context.Context, before, after string, requests []
 	if err != nil {
 		return err
 	}
-	was, errOld := readPlugin(before)
-	is, errNew := readPlugin(after)
+	was, errOld := r.readPlugin(ctx, before)
+	is, errNew := r.readPlugin(ctx, after)
 	if err := errors.Join(errOld, errNew); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (r *root) pluginInspectCmd() *cobra.Command {
 		Short: "Show what a plugin is, where it wants to be asked and what it could do, without running it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			module, err := wasm.ReadModule(args[0], wasm.Limits{})
+			module, err := r.readModule(cmd.Context(), args[0], wasm.Limits{})
 			if err != nil {
 				return err
 			}

@@ -38,7 +38,7 @@ func (r *root) pluginReplay(ctx context.Context, dir, path, sandbox string) erro
 	}
 	var module *host.PluginModule
 	if path != "" {
-		read, err := readPlugin(path)
+		read, err := r.readPlugin(ctx, path)
 		if err != nil {
 			return err
 		}
@@ -82,9 +82,9 @@ func (r *root) playOptions(sandbox string) (host.PluginOptions, error) {
 	return host.PluginOptions{Sandbox: parsed, CacheDir: r.remote.cacheDir()}, nil
 }
 
-// readPlugin reads a module, which must say what it is.
-func readPlugin(path string) (host.PluginModule, error) {
-	module, err := wasm.ReadModule(path, wasm.Limits{})
+// readPlugin reads a module, a file or one in a registry, which must say what it is.
+func (r *root) readPlugin(ctx context.Context, path string) (host.PluginModule, error) {
+	module, err := r.readModule(ctx, path, wasm.Limits{})
 	if err != nil {
 		return host.PluginModule{}, err
 	}

@@ -72,7 +72,7 @@ func (r *root) pluginRun(ctx context.Context, module string, name hook.Name, f p
 	if err != nil {
 		return fmt.Errorf("--plugin-sandbox: %w", err)
 	}
-	code, err := wasm.ReadModule(module, limits)
+	code, err := r.readModule(ctx, module, limits)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/event"
 	"github.com/zarf-host/zarf-host/host/plugin"
 	"github.com/zarf-host/zarf-host/host/signature"
+	"github.com/zarf-host/zarf-host/host/wasm"
 )
 
 // pluginSourceFlags say which plugins are trusted, wherever they come from.
@@ -76,6 +78,27 @@ func readLock(path string) (plugin.Lock, error) {
 		return plugin.Lock{}, fmt.Errorf("reading the lock file of plugins %q: %w", path, err)
 	}
 	return lock, nil
+}
+
+// readModule reads a module that is looked at alone: a file, or one in a registry.
+func (r *root) readModule(ctx context.Context, text string, limits wasm.Limits) ([]byte, error) {
+	ref, err := plugin.ParseReference(text)
+	if err != nil {
+		return nil, err
+	}
+	switch ref.Kind {
+	case plugin.Package:
+		return nil, fmt.Errorf("a plugin in a package is written to a file first: `zarf-host plugin pull %s --package PACKAGE`", ref)
+	case plugin.File:
+		return wasm.ReadModule(ref.Path, limits)
+	}
+	source, err := (pluginSourceFlags{}).source(r)
+	if err != nil {
+		return nil, err
+	}
+	source.Limits = limits
+	found, err := host.FetchPlugin(ctx, ref, nil, source)
+	return found.Bytes, err
 }
 
 // notHad gives the exit code of a plugin that could not be had: a guard that cannot be had is a deny. A

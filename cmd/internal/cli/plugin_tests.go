@@ -50,7 +50,7 @@ func (r *root) pluginTest(ctx context.Context, args []string, sandbox string, up
 	}
 	var tests []host.Tested
 	for _, s := range suites {
-		module, err := readPlugin(s.module)
+		module, err := r.readPlugin(ctx, s.module)
 		if err != nil {
 			return err
 		}
