@@ -71,6 +71,15 @@ func Decode(data, own []byte) (Record, error) {
 // read and did not understand is in them again: unknown fields of the record, of its components and
 // of its charts always, unknown fields deeper down as long as what they belong to did not change.
 func (r Record) Encode() (data, own []byte, err error) {
+	for spare := 0; ; spare++ {
+		data, own, err = r.spared(spare).encode(spare)
+		if err != nil || len(data)+len(own) <= MaxSize || spare == spareEvents {
+			return data, own, err
+		}
+	}
+}
+
+func (r Record) encode(spare int) (data, own []byte, err error) {
 	data, err = json.Marshal(r.Package)
 	if err != nil {
 		return nil, nil, fmt.Errorf("writing the record of package %q: %w", r.Package.Name, withoutContents(err))
@@ -79,18 +88,48 @@ func (r Record) Encode() (data, own []byte, err error) {
 		return nil, nil, fmt.Errorf("writing the record of package %q: %w", r.Package.Name, err)
 	}
 	kept := r.Own.copies(r.Package)
+	if spare >= spareCopy {
+		kept.DeployConfig = nil
+	}
 	if kept.IsZero() && len(r.readOwn) == 0 {
 		return data, nil, nil
 	}
-	if own, err = r.encodeOwn(kept); err == nil && len(data)+len(own) > MaxSize {
-		// The copy of the configuration is history and nothing more: it is what can be spared.
-		kept.DeployConfig = nil
-		own, err = r.encodeOwn(kept)
-	}
-	if err != nil {
+	if own, err = r.encodeOwn(kept); err != nil {
 		return nil, nil, fmt.Errorf("writing key %q of package %q: %w", OwnKey, r.Package.Name, err)
 	}
 	return data, own, nil
+}
+
+// What is spared where a record does not fit into a Secret, the least of use first.
+const (
+	spareCopy   = 1 + iota // the copy of the configuration, which is history and nothing more
+	spareOldest            // events but for the latest and the last success
+	spareEvents            // of a removal, all of them: it makes the record smaller, and must not fail on it
+)
+
+// spared returns the record less what is spared of it.
+func (r Record) spared(spare int) Record {
+	events := r.Package.Events
+	if spare >= spareOldest && len(events) > 0 {
+		last := lastSuccessfulDeploy(events)
+		r.Package.Events = nil
+		for i, e := range events {
+			if i == last || i == len(events)-1 {
+				r.Package.Events = append(r.Package.Events, e)
+			}
+		}
+	}
+	if spare >= spareEvents && len(events) > 0 && events[len(events)-1].Type == Remove {
+		r.Package.Events, r.Own.Events, r.Own.DeployConfig = nil, nil, nil
+		if len(r.readOwn) == 0 {
+			r.Own = Own{} // it comes as soon as there is room, with the first component that is gone
+		}
+		r.Package.DeployedComponents = slices.Clone(r.Package.DeployedComponents)
+		for i := range r.Package.DeployedComponents {
+			r.Package.DeployedComponents[i].LastEvent = ComponentEvent{}
+		}
+	}
+	return r
 }
 
 func (r Record) encodeOwn(kept Own) ([]byte, error) {

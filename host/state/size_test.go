@@ -58,3 +58,57 @@ func TestCopyOfTheConfigurationYields(t *testing.T) {
 		}
 	}
 }
+
+// A17: a record that nearly fills its Secret, as one of Zarf's may, can be removed: what a removal adds
+// never keeps it from beginning.
+func TestRemovalOfFullRecordFits_A17(t *testing.T) {
+	zarfs := func(n int) []byte {
+		return []byte(`{"name":"p","data":{"kind":"ZarfPackageConfig","metadata":{"name":"p","description":"` +
+			strings.Repeat("x", n) + `"}},"cliVersion":"v0.84.0","deployedComponents":[{"name":"a","status":"Succeeded"}]}`)
+	}
+	small, err := Decode(zarfs(0), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	as, _, err := small.Encode() // with the fields that every record has
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Decode(zarfs(MaxSize-len(as)-10), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Package = r.Package.Begin(PackageEvent{Type: Remove, Timestamp: at(1)}).BeginComponent("a", Remove, at(1))
+	r.Own = r.Own.Push(PushedImage{Reference: strings.Repeat("r", 200)})
+	written, own, err := r.Encode()
+	if err != nil || len(written)+len(own) > MaxSize {
+		t.Fatalf("%d and %d bytes, %v", len(written), len(own), err)
+	}
+	if !strings.Contains(string(written), `"Removing"`) {
+		t.Error("that the component is being removed is not recorded")
+	}
+	// A deployment that does not fit is refused instead: see Size.
+	r.Package = r.Package.Begin(PackageEvent{Type: Deploy, Timestamp: at(2)})
+	if total, _, err := r.Size(); err != nil || total <= MaxSize {
+		t.Errorf("%d bytes, %v", total, err)
+	}
+}
+
+// Old events go before a record is refused, but never the latest and the last success.
+func TestOldEventsYield(t *testing.T) {
+	r := sized("the configuration", MaxSize-3500)
+	for i := range 9 {
+		r.Package = r.Package.Begin(PackageEvent{Type: Deploy, Timestamp: at(3 + i), Version: strings.Repeat("1", 200)}).Finish(Failed, at(3+i), nil)
+	}
+	data, own, err := r.Encode()
+	if err != nil || len(data)+len(own) > MaxSize {
+		t.Fatalf("%d bytes, %v", len(data)+len(own), err)
+	}
+	got, err := Decode(data, own)
+	if err != nil || len(got.Package.Events) != 2 {
+		t.Fatalf("%d events, %v", len(got.Package.Events), err)
+	}
+	if _, ok := got.Package.LastSuccessfulDeploy(); !ok {
+		t.Error("the last success is gone")
+	}
+}
