@@ -21,15 +21,19 @@ bin/zarf-host: FORCE
 	@CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $@ ./cmd/zarf-host
 
 PLUGINS := $(notdir $(patsubst %/plugin.yaml,%,$(wildcard plugins/*/plugin.yaml)))
+# Those in other languages are built where their compilers are.
+OTHERS  := $(filter %-c %-rust,$(PLUGINS))
 
-plugins: $(PLUGINS:%=bin/plugins/%.wasm) ## the shipped plugins
+plugins: $(patsubst %,bin/plugins/%.wasm,$(filter-out $(OTHERS),$(PLUGINS))) $(OTHERS:%=plugin-%) ## the shipped plugins
 
-# Built beside the target and annotated before it gets its name, so that a half-made one never has it.
 bin/plugins/%.wasm: bin/zarf-host FORCE
 	@mkdir -p bin/plugins
-	@GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/plugins/.$*.wasm ./plugins/$*
-	@bin/zarf-host plugin annotate bin/plugins/.$*.wasm -f plugins/$*/plugin.yaml --output $@
-	@rm bin/plugins/.$*.wasm
+	@bin/zarf-host plugin build plugins/$* --output $@ >/dev/null
+
+plugin-%: bin/zarf-host FORCE
+	@mkdir -p bin/plugins
+	@if .ci/toolchains $(lastword $(subst -, ,$*)); then bin/zarf-host plugin build plugins/$* --output bin/plugins/$*.wasm >/dev/null; \
+	else echo "plugins/$* is not built: its compiler is not here; .ci/toolchains gets it where it can"; fi
 
 devcluster: bin/devcluster ## a real Kubernetes control plane in one binary
 
@@ -54,7 +58,7 @@ test: bin/zarf-host bin/plugins/guard.wasm bin/devcluster bin/devregistry bin/pa
 test-short: bin/zarf-host bin/plugins/guard.wasm bin/devregistry ## the tests that need no control plane
 	@.ci/test short
 
-bench: bin/plugins/guard.wasm bin/devcluster bin/devregistry ## the speeds that we claim, as ratios
+bench: plugins bin/devcluster bin/devregistry ## the speeds that we claim, as ratios
 	@go test -run '^$$' -bench . -benchtime 3x ./host/bundle ./host/plan ./host/wasm ./host/validate ./host/registry ./host/internal/airgap
 
 chaos: bin/zarf-host bin/plugins/guard.wasm bin/devcluster bin/devregistry ## kill the program at every mutating request

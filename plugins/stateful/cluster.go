@@ -90,16 +90,13 @@ func claims(namespace string) ([]claim, error) {
 	return out, cannotTell(err)
 }
 
-// cannotTell says what to do about an error of the host's: what is not known to be unused must not go.
+// cannotTell says what an error of the host's means, which itself says what to do about it: what is not
+// known to be unused must not go.
 func cannotTell(err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case sdk.IsForbidden(err):
-		return fmt.Errorf("who uses what would go cannot be told: %w; grant the plugin k8s:list, with @NAMESPACE for one that is not the operation's, and the user the right to list", err)
-	default:
-		return fmt.Errorf("who uses what would go cannot be told: %w", err)
 	}
+	return fmt.Errorf("who uses it cannot be told: %w", err)
 }
 
 func controlled(m metadata) bool {

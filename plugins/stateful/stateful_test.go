@@ -114,7 +114,7 @@ func TestJudge(t *testing.T) {
 func TestJudgeFails(t *testing.T) {
 	pvc := sdk.Object{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "db", Name: "data"}
 	t.Cleanup(sdk.UseHost(cluster{"error": {"not granted"}}.answer(t)))
-	if _, err := ask(t, nil, []sdk.Object{pvc}); err == nil || !strings.Contains(err.Error(), "grant the plugin k8s:list") {
+	if _, err := ask(t, nil, []sdk.Object{pvc}); err == nil || !strings.Contains(err.Error(), "who uses it cannot be told: listing PersistentVolumeClaim: forbidden: not granted") {
 		t.Errorf("error is %v", err)
 	}
 	asked := 0

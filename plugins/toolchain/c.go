@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-const getC = "on Debian and Ubuntu: apt-get install --no-install-recommends clang lld wasi-libc libclang-rt-14-dev-wasm32 " +
-	"(the number is clang's version); elsewhere: unpack wasi-sdk and set WASI_SDK_PATH to it"
+const getC = "on Debian and Ubuntu: apt-get install --no-install-recommends clang lld wasi-libc libclang-rt-dev-wasm32; " +
+	"elsewhere: unpack wasi-sdk and set WASI_SDK_PATH to it"
 
 // clang is a compiler for C with the C library for WASI that it is given.
 type clang struct{ path, sysroot string }

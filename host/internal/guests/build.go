@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/zarf-host/zarf-host/plugins/toolchain"
 )
 
 // Root returns the root of the module that the working directory is in.
@@ -33,12 +35,18 @@ func Root() (string, error) {
 }
 
 // Build compiles the command in a folder below the module's root, such as plugins/guard, to a WASI
-// module and returns its bytes. What was built of the same sources by the same compiler is taken from
-// the user's cache.
+// module and returns its bytes. What was built of the same Go sources by the same compiler is taken from
+// the user's cache. Where the compiler of another language is not on this machine, toolchain.IsMissing is
+// true of the error.
 func Build(ctx context.Context, folder string) ([]byte, error) {
 	root, err := Root()
 	if err != nil {
 		return nil, err
+	}
+	if language, err := toolchain.Detect(filepath.Join(root, folder)); err != nil {
+		return nil, err
+	} else if language != toolchain.Go {
+		return buildOther(ctx, filepath.Join(root, folder))
 	}
 	key, err := sourceKey(filepath.Join(root, folder), filepath.Join(root, "plugins", "sdk"))
 	if err != nil {

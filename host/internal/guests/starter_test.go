@@ -37,7 +37,7 @@ func TestStarters(t *testing.T) {
 				t.Errorf("it started %+v", started)
 			}
 			prepare(t, language, dir)
-			module, err := toolchain.Build(t.Context(), dir, toolchain.Options{})
+			module, err := toolchain.Build(t.Context(), dir, toolchain.Options{Env: []string{guests.CargoEnv()}})
 			if toolchain.IsMissing(err) {
 				t.Skipf("this lane does not run: %v", err)
 			}
@@ -79,8 +79,7 @@ func TestStarters(t *testing.T) {
 	}
 }
 
-// prepare cuts the Go plugin off from every network, and gives the others what they are built with from
-// the user's cache, so that a machine gets and compiles it once.
+// prepare cuts the Go plugin off from every network, and gets what AssemblyScript's is built with.
 func prepare(t *testing.T, language toolchain.Language, dir string) {
 	t.Helper()
 	switch language {
@@ -92,8 +91,6 @@ func prepare(t *testing.T, language toolchain.Language, dir string) {
 		if out, err := test.CombinedOutput(); err != nil {
 			t.Errorf("its own tests fail: %v\n%s", err, out)
 		}
-	case toolchain.Rust:
-		t.Setenv("CARGO_TARGET_DIR", filepath.Join(guests.CacheDir(), "cargo"))
 	case toolchain.AssemblyScript:
 		modules, err := guests.NodeModules(t.Context(), filepath.Join(dir, "package.json"))
 		if err != nil {
