@@ -101,6 +101,7 @@ func Rebuild(ctx context.Context, o RebuildOptions) (Rebuilt, error) {
 			return Result{}, err
 		}
 		record.Package, record.Own.Identity.OriginalName = out.Record, out.OriginalName
+		record.Own.MadeUp = o.Source == ""
 		_, err = conn.Records().Write(ctx, record)
 		return Result{}, err
 	})

@@ -100,6 +100,9 @@ func (d Deployment) begun(s *state.Record) {
 
 // succeeded adds to a record what a successful deployment leaves for the next one.
 func (d Deployment) succeeded(s *state.Record) {
+	s.Own.MadeUp = s.Own.MadeUp && slices.ContainsFunc(s.Package.DeployedComponents, func(c state.Component) bool {
+		return !slices.Contains(d.Selected, c.Name) // of the others the definition is known now
+	})
 	s.Own.Deployment = &state.Deployment{Components: d.Selected, Connected: d.Plan.Package.Connected}
 }
 

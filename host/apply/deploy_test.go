@@ -286,3 +286,21 @@ func TestDeployWithoutARecord(t *testing.T) {
 	}
 	w.has("files of tools")
 }
+
+// A record that was made up is a true one again once all of its components are deployed.
+func TestDeployMakesAMadeUpRecordTrue(t *testing.T) {
+	for other, want := range map[string]bool{"": false, state.RecoveredComponent: true} {
+		w := &world{t: t}
+		d := shop()
+		d.Record.Own.MadeUp = true
+		if other != "" {
+			d.Record.Package.DeployedComponents = append(d.Record.Package.DeployedComponents, state.Component{Name: other, Status: state.StatusSucceeded})
+		}
+		if _, err := w.engine().Deploy(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.saved.Own.MadeUp; got != want {
+			t.Errorf("with component %q: made up %t, want %t", other, got, want)
+		}
+	}
+}

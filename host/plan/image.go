@@ -88,6 +88,9 @@ func NewNeighbour(r state.Record, address string) (Neighbour, error) {
 		Name: p.Name, Namespace: p.NamespaceOverride, Version: p.Data.Metadata.Version,
 		uses: map[string]bool{}, may: map[string]bool{},
 	}
+	if r.Own.MadeUp && p.Connectivity != state.Connected {
+		return n, &MadeUpError{Package: n.String()}
+	}
 	for _, c := range p.Data.Components {
 		found, err := targetsOf(c, address)
 		if err != nil {
@@ -112,6 +115,19 @@ func NewNeighbour(r state.Record, address string) (Neighbour, error) {
 		n.may[imageName(i.Reference)] = true
 	}
 	return n, nil
+}
+
+// MadeUpError says that a record was rebuilt without its package, so that nobody knows which images the
+// package needs.
+type MadeUpError struct{ Package string }
+
+func (e *MadeUpError) Error() string {
+	return fmt.Sprintf("the record of %s was made up of its releases, and does not tell which images it needs", e.Package)
+}
+
+// Hint says what to do about it.
+func (e *MadeUpError) Hint() string {
+	return "deploy that package again, or delete its record and make it up with state rebuild --from PACKAGE, and its images are known"
 }
 
 // String names the package for people.

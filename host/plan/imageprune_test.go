@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -428,5 +429,17 @@ func TestNewNeighbourRefusesWhatItCannotRead(t *testing.T) {
 	r := state.Record{Package: state.Package{Name: "mall", Data: spec.Package{Components: []spec.Component{{Name: "c", Images: []string{"NOT AN IMAGE"}}}}}}
 	if _, err := NewNeighbour(r, site); err == nil || !strings.Contains(err.Error(), `"mall"`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestNewNeighbourRefusesMadeUpRecords(t *testing.T) {
+	r := state.Record{Package: state.Package{Name: "mall", Connectivity: state.Airgap}, Own: state.Own{MadeUp: true}}
+	var madeUp *MadeUpError
+	if _, err := NewNeighbour(r, site); !errors.As(err, &madeUp) || madeUp.Hint() == "" {
+		t.Errorf("got %v", err)
+	}
+	r.Package.Connectivity = state.Connected // it has no images in the registry
+	if _, err := NewNeighbour(r, site); err != nil {
+		t.Error(err)
 	}
 }

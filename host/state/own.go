@@ -30,6 +30,9 @@ type Own struct {
 	// Accepted are the collisions that the latest deployment went on with because the operator accepted
 	// them.
 	Accepted []Acceptance `json:"accepted,omitempty"`
+	// MadeUp says that the record was rebuilt without the package: what its definition lacks is not
+	// known, such as the images that its components need.
+	MadeUp bool `json:"madeUp,omitempty"`
 	// Deployment says how the last successful deployment was asked for, besides its configuration.
 	Deployment *Deployment `json:"deployment,omitempty"`
 
