@@ -83,6 +83,8 @@ func contents(t *testing.T, b *bundle.Bundle, component string) map[string]strin
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
+var fixedTime = time.Unix(1_790_000_000, 0).UTC()
+
 func TestCreateGathersWhatADefinitionNames(t *testing.T) {
 	server := httptest.NewServer(http.FileServer(http.Dir(authored(t, "", map[string]string{"cm.yaml": configMap, "values.yaml": "v: web\n", "tool": "tool"}))))
 	defer server.Close()

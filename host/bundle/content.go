@@ -26,6 +26,9 @@ type Content struct {
 
 // NewContent is a file of a package that is held in memory.
 func NewContent(path string, data []byte) Content {
+	if data == nil {
+		data = []byte{}
+	}
 	return Content{File: File{Path: path, Size: int64(len(data)), SHA256: hashOf(data)}, Data: data}
 }
 

@@ -91,7 +91,9 @@ func componentOf(p string) string {
 // RepoPath is where a component keeps the clone of a git repository, by the URL that the definition
 // names it by, with the reference at its end.
 func RepoPath(url string) string {
-	name, _, _ := strings.Cut(path.Base(url), "@")
-	name = strings.TrimSuffix(name, ".git")
+	_, rest, _ := strings.Cut(url, "://")
+	_, inside, _ := strings.Cut(rest, "/")  // what stands before an @ in the host is no path
+	inside, _, _ = strings.Cut(inside, "@") // a reference may have slashes of its own
+	name := strings.TrimSuffix(path.Base(inside), ".git")
 	return fmt.Sprintf("%s/%s-%d", reposDir, name, crc32.ChecksumIEEE([]byte(url)))
 }

@@ -13,7 +13,7 @@ import (
 // marker is what create replaces: a package template, its older form, and two that are always known.
 var marker = regexp.MustCompile(`###ZARF_(?:PKG_(TMPL|VAR)_([A-Z0-9_]+)|(PKG_ARCH)|(COMPONENT_NAME))###`)
 
-// Templates fills the markers of package templates.
+// Templates fills the markers of package templates. A nil one leaves them as they are.
 type Templates struct {
 	architecture string
 	values       map[string]string
@@ -32,11 +32,17 @@ func NewTemplates(architecture string, set map[string]string) *Templates {
 
 // Component fills every text of a component.
 func (t *Templates) Component(c spec.Component) spec.Component {
+	if t == nil {
+		return c
+	}
 	return t.fill(reflect.ValueOf(c), c.Name).Interface().(spec.Component)
 }
 
 // Package fills every text of a definition but those of its components.
 func (t *Templates) Package(p spec.Package) spec.Package {
+	if t == nil {
+		return p
+	}
 	components := p.Components
 	p.Components = nil
 	p = t.fill(reflect.ValueOf(p), "").Interface().(spec.Package)
@@ -45,10 +51,20 @@ func (t *Templates) Package(p spec.Package) spec.Package {
 }
 
 // Missing are the names of templates that were found and not set, in order.
-func (t *Templates) Missing() []string { return slices.Sorted(maps.Keys(t.missing)) }
+func (t *Templates) Missing() []string {
+	if t == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(t.missing))
+}
 
 // Deprecated are the names that were found in the older form, ZARF_PKG_VAR_, in order.
-func (t *Templates) Deprecated() []string { return slices.Sorted(maps.Keys(t.deprecated)) }
+func (t *Templates) Deprecated() []string {
+	if t == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(t.deprecated))
+}
 
 // fill returns a copy of a value with every text in it filled, so that no field is forgotten.
 func (t *Templates) fill(v reflect.Value, component string) reflect.Value {

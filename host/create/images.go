@@ -95,9 +95,6 @@ func (r *Resolved) store() Store {
 }
 
 func (r *Resolved) imageArchives(ctx context.Context, store Store, entries map[string]ocispec.Descriptor) error {
-	if r.options.NoImages {
-		return nil
-	}
 	for i, c := range r.Components {
 		for j, a := range c.ImageArchives {
 			where, err := r.sources.locate(a.Path)

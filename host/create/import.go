@@ -103,7 +103,7 @@ func (c *composing) imported(ctx context.Context, from level, own compose.Compon
 		switch {
 		case candidate.Name != name:
 			others = append(others, candidate.Name)
-		case !compose.Fits(candidate, c.Package.Metadata.Architecture, c.options.Flavor):
+		case !c.fits(candidate):
 		case found >= 0:
 			return own, fmt.Errorf("%s has several components %q that fit architecture %q and flavor %q", from.name, name, c.Package.Metadata.Architecture, c.options.Flavor)
 		default:

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/zarf-host/zarf-host/host/bundle"
 	"github.com/zarf-host/zarf-host/host/compose"
 	"github.com/zarf-host/zarf-host/host/definition"
 	"github.com/zarf-host/zarf-host/host/event"
@@ -31,8 +32,9 @@ type Options struct {
 	Work string
 	// Store keeps blobs of images by their digest. Default: below Work.
 	Store string
-	// NoImages leaves images where they are: nothing is asked of registries.
-	NoImages bool
+	// Skeleton resolves a package that others import from: for every architecture, with its templates
+	// as they are, and without asking registries for its images.
+	Skeleton bool
 	// Sink is told what happens; nil drops it.
 	Sink event.Sink
 }
@@ -124,18 +126,22 @@ func Resolve(ctx context.Context, o Options, w World) (*Resolved, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if !o.ArchitectureDefault || pkg.Metadata.Architecture == "" {
+	if o.Skeleton {
+		pkg.Metadata.Architecture = bundle.SkeletonArchitecture
+	} else if !o.ArchitectureDefault || pkg.Metadata.Architecture == "" {
 		pkg.Metadata.Architecture = o.Architecture
 	}
 	c := &composing{Resolved: r, validator: v, seen: map[string]bool{}}
-	c.templates = compose.NewTemplates(pkg.Metadata.Architecture, o.Set)
+	if c.templates = compose.NewTemplates(pkg.Metadata.Architecture, o.Set); o.Skeleton {
+		c.templates = nil
+	}
 	if err := c.head(ctx, file, *pkg); err != nil {
 		return nil, err
 	}
 	if err := c.finish(); err != nil {
 		return nil, err
 	}
-	if o.NoImages {
+	if o.Skeleton {
 		return r, nil
 	}
 	return r, r.resolveImages(ctx)
@@ -162,7 +168,7 @@ func (c *composing) head(ctx context.Context, file string, pkg spec.Package) err
 	c.Package = c.templates.Package(pkg)
 	at := level{name: file, folder: ".", stack: []string{"."}, pkg: pkg}
 	for i, component := range pkg.Components {
-		if !compose.Fits(component, c.Package.Metadata.Architecture, c.options.Flavor) {
+		if !c.fits(component) {
 			continue
 		}
 		composed, err := c.component(ctx, at, i)
@@ -177,6 +183,15 @@ func (c *composing) head(ctx context.Context, file string, pkg spec.Package) err
 		c.Package.Values.Files = append(c.Package.Values.Files, f.path)
 	}
 	return nil
+}
+
+// fits reports whether the build takes a component.
+func (c *composing) fits(component spec.Component) bool {
+	architecture := c.Package.Metadata.Architecture
+	if c.options.Skeleton {
+		architecture = component.Only.Cluster.Architecture
+	}
+	return compose.Fits(component, architecture, c.options.Flavor)
 }
 
 // takeValues remembers the files of values that a definition names.

@@ -66,13 +66,13 @@ func (r *root) command() *cobra.Command {
 	cmd.SetVersionTemplate(r.versionLine())
 
 	verbs := func() []*cobra.Command {
-		return []*cobra.Command{r.deployCmd(), r.removeCmd(), r.listCmd(), r.inspectCmd(), r.mirrorCmd(), r.createCmd()}
+		return []*cobra.Command{r.deployCmd(), r.removeCmd(), r.listCmd(), r.inspectCmd(), r.mirrorCmd(), r.createCmd(), r.publishCmd(), r.pullCmd()}
 	}
 	pkg := &cobra.Command{Use: "package", Aliases: []string{"p"}, Short: "The verbs that Zarf has under this name",
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	pkg.AddCommand(verbs()...)
 	cmd.AddCommand(verbs()...)
-	cmd.AddCommand(pkg, r.planCmd(), r.statusCmd(), r.historyCmd(), r.redeployCmd(), r.stateCmd(), r.validateCmd(), r.pluginCmd(), r.initCmd(), r.inventoryCmd(), r.versionCmd(), r.toolsCmd())
+	cmd.AddCommand(pkg, r.planCmd(), r.statusCmd(), r.historyCmd(), r.redeployCmd(), r.stateCmd(), r.validateCmd(), r.pluginCmd(), r.initCmd(), r.inventoryCmd(), r.diffCmd(), r.versionCmd(), r.toolsCmd())
 	return cmd
 }
 
