@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -104,11 +105,15 @@ type suite struct {
 
 // testSuites reads the arguments: a module and folders, or folders alone whose modules are found.
 func testSuites(args []string) ([]suite, error) {
-	info, err := os.Stat(args[0])
-	if err != nil {
-		return nil, fmt.Errorf("looking for the plugin's tests: %w", err)
+	named := strings.HasPrefix(args[0], "oci://")
+	if !named {
+		info, err := os.Stat(args[0])
+		if err != nil {
+			return nil, fmt.Errorf("looking for the plugin's tests: %w", err)
+		}
+		named = info.Mode().IsRegular()
 	}
-	if info.Mode().IsRegular() {
+	if named {
 		if len(args) == 1 {
 			return nil, fmt.Errorf("which tests? name the folders that hold them: zarf-host plugin test %s DIR…", args[0])
 		}
