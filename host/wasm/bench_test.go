@@ -3,36 +3,44 @@ package wasm_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/internal/guests"
 	"github.com/zarf-host/zarf-host/host/wasm"
+	"github.com/zarf-host/zarf-host/plugins/toolchain"
 )
 
-// guards are the guard in each language in which it was built: the Go one always, those of other
-// languages where bin/plugins has them as guard-LANGUAGE.wasm.
+// guards are the guard in each language whose compiler is on this machine, with the fields that they name
+// and, as LANGUAGE-whole, with none named, so that they are sent everything.
 func guards(b *testing.B) map[string][]byte {
 	b.Helper()
-	out := map[string][]byte{"go": guard(b)}
-	root, err := guests.Root()
+	projected, err := wasm.ReadMetadata(guard(b))
 	if err != nil {
 		b.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(root, "bin", "plugins", "guard-*.wasm"))
-	if err != nil {
-		b.Fatal(err)
+	whole := projected
+	whole.Hooks = slices.Clone(projected.Hooks)
+	for i := range whole.Hooks {
+		whole.Hooks[i].Inputs = nil
 	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+	out := map[string][]byte{}
+	for language, folder := range map[string]string{"go": "plugins/guard", "c": "plugins/guard-c", "rust": "plugins/guard-rust"} {
+		code, err := guests.Build(b.Context(), folder)
+		if toolchain.IsMissing(err) {
+			b.Logf("the guard in %s is left out: %v", language, err)
+			continue
+		}
 		if err != nil {
 			b.Fatal(err)
 		}
-		language := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "guard-"), ".wasm")
-		out[language] = data
+		for name, meta := range map[string]hook.Metadata{language: projected, language + "-whole": whole} {
+			if out[name], err = wasm.Annotate(code, meta); err != nil {
+				b.Fatal(err)
+			}
+		}
 	}
 	return out
 }
@@ -47,29 +55,10 @@ func pruneOf(n int) hook.Request {
 	return req
 }
 
-// whole is a guard that names no inputs, so that it is sent everything.
-func whole(b *testing.B) []byte {
-	b.Helper()
-	meta, err := wasm.ReadMetadata(guard(b))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i := range meta.Hooks {
-		meta.Hooks[i].Inputs = nil
-	}
-	module, err := wasm.Annotate(built(b, "plugins/guard"), meta)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return module
-}
-
-// BenchmarkCall asks guards about prunes of three sizes, in process and in the child; the Go one with
-// the whole request too.
+// BenchmarkCall asks guards about prunes of three sizes, in process and in the child, with what they name
+// and with the whole request.
 func BenchmarkCall(b *testing.B) {
-	modules := guards(b)
-	modules["go-whole"] = whole(b)
-	for name, module := range modules {
+	for name, module := range guards(b) {
 		for mode, sandbox := range sandboxes() {
 			p, err := load(b, module, wasm.Options{CacheDir: guests.CompiledDir(), Sandbox: sandbox})
 			if err != nil {
@@ -97,6 +86,9 @@ func BenchmarkCall(b *testing.B) {
 // its start.
 func BenchmarkLoad(b *testing.B) {
 	for name, module := range guards(b) {
+		if strings.HasSuffix(name, "-whole") {
+			continue // the same code
+		}
 		for mode, sandbox := range sandboxes() {
 			for _, cold := range []bool{true, false} {
 				b.Run(fmt.Sprintf("guest=%s/%s/cold=%t", name, strings.ReplaceAll(mode, " ", "-"), cold), func(b *testing.B) {
