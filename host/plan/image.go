@@ -104,6 +104,8 @@ func NewNeighbour(r state.Record, address string) (Neighbour, error) {
 	switch {
 	case slices.ContainsFunc(p.DeployedComponents, unsettled), events && latest.Outcome != state.Succeeded:
 		n.why = "whose last operation did not succeed, may still run what was pushed for it"
+	case slices.ContainsFunc(p.DeployedComponents, func(c state.Component) bool { return hasOrphans(p, c) }):
+		n.why = "of which a release is not in the package any more, may still run what was pushed for it"
 	case slices.ContainsFunc(r.Own.Kept, func(k state.KeptObject) bool { return runsImages(k.Ref) }):
 		n.why = "of which an earlier operation kept a workload, may still run what was pushed for it"
 	case !events && p.Data.Build.Differential:
@@ -115,6 +117,12 @@ func NewNeighbour(r state.Record, address string) (Neighbour, error) {
 		n.may[imageName(i.Reference)] = true
 	}
 	return n, nil
+}
+
+// hasOrphans reports whether a component has more releases than its recorded definition installs.
+func hasOrphans(p state.Package, has state.Component) bool {
+	definition, _ := p.Definition(has.Name)
+	return len(has.InstalledCharts) > len(definition.Charts)+len(definition.Manifests)
 }
 
 // MadeUpError says that a record was rebuilt without its package, so that nobody knows which images the

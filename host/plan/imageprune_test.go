@@ -242,6 +242,12 @@ func TestImagePrune(t *testing.T) {
 			want: "- z:1 left 0.9.0\n= x:1 earlier operation"},
 		{name: "remove: a workload that an earlier operation kept runs it", op: Remove, s: newStock().was("a", true, "y:1").left("x:1", "0.9.0").with(keptWorkload).with(func(s *stock) { s.f.Selected = []string{"a"} }),
 			want: "- +y:1 remove 1.0.0\n- y:1 remove 1.0.0\n= x:1 earlier operation"},
+		{name: "another package has a release that is orphaned and may run it", s: newStock().was("a", true, "x:1").now("a", true).beside("mall", func(r *state.Record) {
+			r.Package.Events = []state.PackageEvent{{Type: state.Deploy, Outcome: state.Succeeded}}
+			r.Package.Data.Components[0].Charts = []spec.Chart{{Name: "m"}}
+			r.Package.DeployedComponents[0].InstalledCharts = []state.Chart{{Namespace: "ns", Name: "m"}, {Namespace: "ns", Name: "old"}}
+			r.Own = r.Own.Push(state.PushedImage{Reference: in("x:1")})
+		}), want: "- +x:1 dropped 1.0.0\n= x:1 package"},
 		{name: "another package kept a workload that may run it", s: newStock().was("a", true, "x:1").now("a", true).beside("mall", func(r *state.Record) {
 			r.Own = r.Own.Push(state.PushedImage{Reference: in("x:1")})
 			r.Own = r.Own.Keep(rel("m"), object.Instance{Ref: ref("Deployment/m"), UID: "1"})
