@@ -74,7 +74,8 @@ func facts(digest string, capabilities ...hook.Capability) Facts {
 	return Facts{Name: "guard", Version: "0.2.0", Source: "oci://r.test/guard:0.2.0@" + sum, Digest: digest, Capabilities: capabilities}
 }
 
-func TestAdmit(t *testing.T) {
+// TestL1Admit: plugins are allowed by digest; one that nobody locked is refused (FAULTS L1).
+func TestL1Admit(t *testing.T) {
 	granting := entry + "  version: 0.1.0\n  capabilities: [k8s:get, k8s:list]\n  grants: ['k8s:list@a,b', 'k8s:get@*']\n"
 	for name, test := range map[string]struct {
 		lock    string
