@@ -28,7 +28,7 @@
 //
 //	words      spec state event object                          types; the standard library only
 //	decisions  config plan hook template selection value image
-//	           compose differential inventory comparison plugin same input, same output; no context, clock or files
+//	           compose differential inventory comparison plugin policy same input, same output; no context, clock or files
 //	formats    archive bundle definition validate signature     bytes ↔ words
 //	effects    cluster chart action source wait wasm registry
 //	           recording imagetar kustomize repo                each knows one outside thing; none knows another

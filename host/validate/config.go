@@ -21,6 +21,9 @@ const (
 	PluginMetadata Kind = "PluginMetadata"
 	HookRequest    Kind = "HookRequest"
 	HookResponse   Kind = "HookResponse"
+	ConfigFile     Kind = "ConfigFile"
+	Plan           Kind = "Plan"
+	Inventory      Kind = "Inventory"
 )
 
 // FileOf checks a file, YAML or JSON, that holds one document of a kind. Values of a config do not
@@ -41,7 +44,7 @@ func (v *Validator) FileOf(kind Kind, name string, data []byte) Result {
 		r.add(position{}, nil, Error, "documents", fmt.Sprintf("the file has %d YAML documents, want one", len(docs)), "")
 		return r.result()
 	}
-	secret := kind == DeployConfig || kind == RemoveConfig
+	secret := kind == DeployConfig || kind == RemoveConfig || kind == ConfigFile
 	if len(docs) == 0 {
 		// A config that supplies nothing is one; nothing else is a document of its kind.
 		if !secret {

@@ -20,6 +20,8 @@ import (
 // shape is what one value of a schema may be, read from CUE once and immutable from then on.
 type shape struct {
 	kind cue.Kind // one concrete kind, or cue.TopKind for anything
+	name string   // of its definition without the #, "" for one that stands inside another
+	doc  string   // what the schema says about the definition
 
 	// strings
 	enum    []string
@@ -46,6 +48,7 @@ type field struct {
 	shape      *shape
 	required   bool
 	deprecated string // what to use instead
+	doc        string // what the schema says about the key
 }
 
 // compile builds the CUE package of one schema folder.
@@ -83,12 +86,8 @@ type shapes struct {
 	known map[string]*shape
 }
 
-// definitionShape compiles folder and returns the shape of one of its definitions, such as #Package.
-func definitionShape(ctx *cue.Context, folder, name string) (*shape, error) {
-	value, err := compile(ctx, folder)
-	if err != nil {
-		return nil, err
-	}
+// definitionShape returns the shape of one definition of a compiled folder, such as #Package.
+func definitionShape(value cue.Value, folder, name string) (*shape, error) {
 	root := value.LookupPath(cue.ParsePath(name))
 	if !root.Exists() {
 		return nil, fmt.Errorf("compiling schema %q: no definition %s", folder, name)
@@ -114,6 +113,7 @@ func (s *shapes) read(v cue.Value, where string) (*shape, error) {
 	out := &shape{}
 	if name != "" {
 		s.known[name] = out
+		out.name, out.doc = strings.TrimPrefix(name, "#"), comment(target)
 	}
 	for _, a := range target.Attributes(cue.ValueAttr) {
 		switch a.Name() {
@@ -262,6 +262,9 @@ func (s *shapes) readStruct(out *shape, v cue.Value, where string) error {
 			return err
 		}
 		f := &field{shape: inner, required: fields.FieldType()&cue.RequiredConstraint != 0}
+		if inner.doc != comment(fields.Value()) {
+			f.doc = comment(fields.Value())
+		}
 		for _, a := range fields.Value().Attributes(cue.FieldAttr) {
 			if a.Name() == "deprecated" {
 				f.deprecated, _ = a.String(0)
@@ -271,6 +274,15 @@ func (s *shapes) readStruct(out *shape, v cue.Value, where string) error {
 		out.order = append(out.order, name)
 	}
 	return nil
+}
+
+// comment returns what a schema says about a value, on one line.
+func comment(v cue.Value) string {
+	var words []string
+	for _, group := range v.Doc() {
+		words = append(words, strings.Fields(group.Text())...)
+	}
+	return strings.Join(words, " ")
 }
 
 // newContext makes the CUE context that the schemas of one Validator are compiled in.

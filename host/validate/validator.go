@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
+
+	"cuelang.org/go/cue"
 
 	"github.com/zarf-host/zarf-host/host/definition"
 	"github.com/zarf-host/zarf-host/host/spec"
@@ -29,31 +30,33 @@ type Validator struct {
 	betaPackage   *shape
 	betaComponent *shape
 	kinds         map[Kind]*shape
+	named         map[string]*shape // all, by the names of Schemas
 }
 
 // New compiles the schemas that are built into the program.
 func New() (*Validator, error) {
+	v := &Validator{kinds: map[Kind]*shape{}, named: map[string]*shape{}}
+	folders := map[string]cue.Value{}
 	ctx := newContext()
-	v := &Validator{kinds: map[Kind]*shape{}}
-	for _, s := range []struct {
-		folder, name string
-		store        func(*shape)
-	}{
-		{"v1alpha1", "#Package", func(s *shape) { v.alphaPackage = s }},
-		{"v1beta1", "#Package", func(s *shape) { v.betaPackage = s }},
-		{"v1beta1", "#ComponentConfig", func(s *shape) { v.betaComponent = s }},
-		{"config", "#DeployConfig", func(s *shape) { v.kinds[DeployConfig] = s }},
-		{"config", "#RemoveConfig", func(s *shape) { v.kinds[RemoveConfig] = s }},
-		{"plugin", "#Metadata", func(s *shape) { v.kinds[PluginMetadata] = s }},
-		{"plugin", "#HookRequest", func(s *shape) { v.kinds[HookRequest] = s }},
-		{"plugin", "#HookResponse", func(s *shape) { v.kinds[HookResponse] = s }},
-	} {
-		shape, err := definitionShape(ctx, s.folder, s.name)
+	for _, s := range Schemas() {
+		value, compiled := folders[s.folder]
+		if !compiled {
+			var err error
+			if value, err = compile(ctx, s.folder); err != nil {
+				return nil, err
+			}
+			folders[s.folder] = value
+		}
+		shape, err := definitionShape(value, s.folder, s.definition)
 		if err != nil {
 			return nil, err
 		}
-		s.store(shape)
+		v.named[s.Name] = shape
+		if s.kind != "" {
+			v.kinds[s.kind] = shape
+		}
 	}
+	v.alphaPackage, v.betaPackage, v.betaComponent = v.named["package"], v.named["package-v1beta1"], v.named["component-v1beta1"]
 	return v, nil
 }
 
@@ -61,36 +64,12 @@ func New() (*Validator, error) {
 // the diagnostics and is not opened.
 func (v *Validator) File(name string, data []byte, opts Options) Result {
 	r := &report{file: name}
-	docs, err := definition.ReadYAML(data)
-	switch {
-	case err != nil:
-		r.unreadable(err)
-		return r.result()
-	case len(docs) == 0:
-		r.add(position{}, nil, Error, "empty", "the file holds no definition: no YAML document has content", "")
-		return r.result()
-	}
-	lines := strings.Split(string(data), "\n")
-	for _, doc := range docs {
-		root, err := newDocument(doc, lines)
-		if err != nil {
-			r.unreadable(err)
-			continue
-		}
-		v.document(r, root, opts)
-	}
-	if !opts.SchemaOnly && !opts.Built {
-		checkComments(r, data)
-	}
+	v.documents(r, data, opts, v.choose)
 	return r.result()
 }
 
-// document checks one document against the schema that its apiVersion and kind choose.
-func (v *Validator) document(r *report, root *node, opts Options) {
-	s, ok := v.choose(r, root)
-	if !ok {
-		return
-	}
+// document checks one document against a schema.
+func (v *Validator) document(r *report, root *node, s *shape, opts Options) {
 	before := len(r.list)
 	walk := structure{report: r, deprecations: !opts.SchemaOnly && !opts.Built, built: opts.Built}
 	walk.check(root, s, nil)
@@ -107,6 +86,11 @@ func (v *Validator) document(r *report, root *node, opts Options) {
 // choose picks the schema. An unknown apiVersion is a fault of its own and the only one: nothing
 // is known about the rest. (Zarf's combined JSON schema lets such a document pass.)
 func (v *Validator) choose(r *report, root *node) (*shape, bool) {
+	return v.chooseOf(r, root, []string{spec.APIVersionV1Alpha1, spec.APIVersionV1Beta1})
+}
+
+// chooseOf is choose, where an unknown apiVersion is told which ones are known.
+func (v *Validator) chooseOf(r *report, root *node, known []string) (*shape, bool) {
 	if root.kind != mapKind {
 		return v.alphaPackage, true
 	}
@@ -114,7 +98,6 @@ func (v *Validator) choose(r *report, root *node) (*shape, bool) {
 	if !given || e.value.kind == nullKind || e.value.kind == stringKind && e.value.text == "" {
 		return v.alphaPackage, true
 	}
-	known := []string{spec.APIVersionV1Alpha1, spec.APIVersionV1Beta1}
 	if e.value.kind != stringKind {
 		r.add(e.value.at, path{"apiVersion"}, Error, "type", fmt.Sprintf("want one of %s, got %s", quoteAll(known), e.value.describe()), "")
 		return nil, false

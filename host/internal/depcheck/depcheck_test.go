@@ -17,7 +17,7 @@ const module = "github.com/zarf-host/zarf-host/"
 // The groups of host/doc.go, innermost first.
 var (
 	words     = []string{"host/spec", "host/state", "host/event", "host/object"}
-	decisions = []string{"host/config", "host/plan", "host/hook", "host/template", "host/selection", "host/value", "host/image", "host/compose", "host/differential", "host/inventory", "host/comparison", "host/plugin"}
+	decisions = []string{"host/config", "host/plan", "host/hook", "host/template", "host/selection", "host/value", "host/image", "host/compose", "host/differential", "host/inventory", "host/comparison", "host/plugin", "host/policy"}
 	formats   = []string{"host/archive", "host/bundle", "host/definition", "host/validate", "host/signature", "schema"}
 	effects   = []string{"host/cluster", "host/chart", "host/action", "host/source", "host/wasm", "host/wait", "host/registry", "host/recording", "host/imagetar", "host/kustomize", "host/repo"}
 	execution = []string{"host/apply", "host/create"}
