@@ -98,6 +98,13 @@ func (d Deployment) begun(s *state.Record) {
 	s.Package = s.Package.Define(d.Definition, d.Selected...).Begin(d.Event)
 }
 
+// from is the package, as what runs of it remembers it.
+func (d Deployment) from() state.From {
+	return state.From{
+		Version: d.Event.Version, Digest: d.Event.Digest, Flavor: d.Event.Flavor, Architecture: d.Plan.Package.Architecture,
+	}
+}
+
 // succeeded adds to a record what a successful deployment leaves for the next one.
 func (d Deployment) succeeded(s *state.Record) {
 	s.Own.MadeUp = s.Own.MadeUp && slices.ContainsFunc(s.Package.DeployedComponents, func(c state.Component) bool {
@@ -137,7 +144,7 @@ func (r *run) component(ctx context.Context, component spec.Component, d Deploym
 	if err == nil {
 		err = r.note(ctx, func(s *state.Record) {
 			s.Package = s.Package.FinishComponent(component.Name, state.Succeeded, r.Now(), was)
-			s.Own = s.Own.Runs(component.Name, d.Event.Version, d.Event.Digest)
+			s.Own = s.Own.Runs(component.Name, d.from())
 		})
 	}
 	r.result.Components = append(r.result.Components, ComponentResult{Name: component.Name, Outcome: outcome(ctx, err)})

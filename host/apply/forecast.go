@@ -29,7 +29,7 @@ func Forecast(d Deployment) []state.Record {
 			})
 		}
 		r.Package = r.Package.FinishComponent(component.Name, state.Succeeded, at, "")
-		r.Own = r.Own.Runs(component.Name, d.Event.Version, d.Event.Digest)
+		r.Own = r.Own.Runs(component.Name, d.from())
 	}
 	for _, release := range d.Plan.Prune.Releases {
 		r.Own = r.Own.Keep(release.Release, d.Plan.KeptOf(release.Release)...)

@@ -19,7 +19,7 @@ func withImages() Deployment {
 	d.Event.Version, d.Event.Digest = "2", "sha256:2"
 	d.Record.Package.Data = spec.Package{Components: []spec.Component{{Name: "web", Description: "old"}}}
 	d.Record.Package.DeployedComponents = []state.Component{{Name: "web", Status: state.StatusSucceeded}}
-	d.Record.Own = d.Record.Own.Runs("web", "1", "sha256:1")
+	d.Record.Own = d.Record.Own.Runs("web", state.From{Version: "1", Digest: "sha256:1"})
 	d.Plan.Images = []plan.Image{
 		{Component: "web", Target: "reg/a:1-zarf", Plain: "reg/a:1", Digest: "sha256:a", Bytes: 7},
 		{Component: "web", Target: "reg/own:1", Plain: "reg/own:1", Digest: "sha256:b", Identity: true},

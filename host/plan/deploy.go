@@ -338,21 +338,34 @@ func (d *deployment) refusals() {
 	if d.Record == nil || !d.Scopes.Has(ScopeClusterResources) {
 		return
 	}
-	prunes := slices.ContainsFunc(d.p.Components, func(c Component) bool { return c.Action == ComponentPrune })
-	old := d.Record.Data
-	switch {
-	case !prunes:
-	case old.Build.Flavor != d.Package.Flavor:
-		d.deny("flavor", fmt.Sprintf("components cannot be pruned: the deployed flavor is %q and this one %q, and components of another flavor are not in a package",
-			old.Build.Flavor, d.Package.Flavor), "deploy without --prune")
-	case recordedArchitecture(old) != "" && recordedArchitecture(old) != d.Package.Architecture:
-		d.deny("architecture", fmt.Sprintf("components cannot be pruned: the deployed architecture is %q and this one %q, and components of another architecture are not in a package",
-			recordedArchitecture(old), d.Package.Architecture), "deploy without --prune")
+	for _, c := range d.p.Components {
+		if c.Action == ComponentPrune && d.elsewhere(c.Name) {
+			break
+		}
 	}
 	if d.opaque && !d.p.Prune.Empty() {
 		d.deny("cannot-render", "some releases can only be rendered while they are applied, so what they still need is not known",
 			"deploy without --prune first")
 	}
+}
+
+// elsewhere denies that a component is pruned by a package of another flavor or architecture than the one
+// that it came from, whatever was deployed in between.
+func (d *deployment) elsewhere(component string) bool {
+	flavor, architecture := d.Record.Data.Build.Flavor, recordedArchitecture(d.Record.Data)
+	if from, ok := d.Own.Component(component); ok && from.Architecture != "" {
+		flavor, architecture = from.Flavor, from.Architecture
+	}
+	what, has, wants := "flavor", flavor, d.Package.Flavor
+	if flavor == d.Package.Flavor {
+		what, has, wants = "architecture", architecture, d.Package.Architecture
+	}
+	if has == wants || what == "architecture" && has == "" {
+		return false
+	}
+	d.deny(what, fmt.Sprintf("components cannot be pruned: %q was deployed from a package of %s %q and this one is of %q, and components of another %s are not in a package",
+		component, what, has, wants, what), "deploy without --prune")
+	return true
 }
 
 func recordedArchitecture(p spec.Package) string {

@@ -298,6 +298,12 @@ func TestFlavorAndArchitectureForbidComponentPrune(t *testing.T) {
 		if got := summarise(ForDeploy(w.f)).Denied; !slices.Equal(got, []string{rule}) {
 			t.Errorf("denied = %v, want %s", got, rule)
 		}
+		// Nor after that package was deployed without a prune, when the record is of its kind.
+		w.f.Own = w.f.Own.Runs("db", state.From{Version: "1.0.0", Architecture: "amd64"})
+		w.f.Record.Data.Build.Flavor, w.f.Record.Data.Build.Architecture = w.f.Package.Flavor, w.f.Package.Architecture
+		if got := summarise(ForDeploy(w.f)).Denied; !slices.Equal(got, []string{rule}) {
+			t.Errorf("the next time: denied = %v, want %s", got, rule)
+		}
 	}
 }
 

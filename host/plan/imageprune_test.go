@@ -227,12 +227,12 @@ func TestImagePrune(t *testing.T) {
 		{name: "a component that failed may run what an earlier version pushed", s: newStock().was("a", true, "x:2").was("b", true, "y:1").left("x:1", "0.9.0").left("x:0", "0.8.0").now("a", false, "x:3").now("b", true, "y:1").with(func(s *stock) {
 			onlyB(s)
 			s.f.Record.DeployedComponents[0].Status = state.StatusFailed
-			s.f.Own = s.f.Own.Runs("a", "0.9.0", "")
+			s.f.Own = s.f.Own.Runs("a", state.From{Version: "0.9.0"})
 		}), want: "= x:0 component\n= x:1 component"},
 		{name: "what another component used since may be run by one that was rolled back", s: newStock().was("a", true, "x:2").was("b", true, "x:1").now("a", false, "x:2").now("b", true, "y:1").with(func(s *stock) {
 			onlyB(s)
 			s.f.Record.DeployedComponents[0].Status = state.StatusFailed
-			s.f.Own = s.f.Own.Runs("a", "0.9.0", "") // which had x:1
+			s.f.Own = s.f.Own.Runs("a", state.From{Version: "0.9.0"}) // which had x:1
 		}), want: "= +x:1 component\n= x:1 component"},
 		{name: "a component that was cancelled in the middle runs parts of an earlier version", s: newStock().was("a", true, "x:2").was("b", true, "y:1").left("x:1", "0.9.0").now("a", false, "x:2").now("b", true, "y:1").with(func(s *stock) {
 			onlyB(s)

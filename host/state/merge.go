@@ -60,7 +60,9 @@ func (r Record) Merged(written time.Time) Record {
 		case removal && ok:
 			p.DeployedComponents[i].LastEvent = known.LastEvent
 		case !removal && has.Status == StatusSucceeded:
-			own = own.Runs(has.Name, p.Data.Metadata.Version, p.Digest)
+			own = own.Runs(has.Name, From{
+				Version: p.Data.Metadata.Version, Digest: p.Digest, Flavor: p.Data.Build.Flavor, Architecture: p.Data.Build.Architecture,
+			})
 		}
 	}
 	r.Unconfirmed = nil

@@ -26,9 +26,9 @@ func ours(t *testing.T) (data, own []byte) {
 			SetChart("a", Chart{Namespace: r1.Namespace, Name: r1.Name, Status: StatusSucceeded}).
 			BeginComponent("b", Deploy, at(second), r2, r3).FinishComponent("b", outcome, at(second), "").
 			Finish(outcome, at(second+1), &DeployConfig{SetVariables: map[string]string{"A": "canary"}})
-		r.Own = r.Own.Runs("a", version, "sha256:"+version)
+		r.Own = r.Own.Runs("a", From{Version: version, Digest: "sha256:" + version})
 		if outcome == Succeeded {
-			r.Own = r.Own.Runs("b", version, "sha256:"+version)
+			r.Own = r.Own.Runs("b", From{Version: version, Digest: "sha256:" + version})
 		}
 	}
 	deploy("1", Succeeded, 1)

@@ -67,6 +67,10 @@ type OwnComponent struct {
 	// from: what runs, also after an upgrade that failed and was rolled back.
 	Version string `json:"version,omitempty"`
 	Digest  string `json:"digest,omitempty"`
+	// Flavor and Architecture are those of that package: one of another flavor or architecture may lack
+	// the component although nobody dropped it.
+	Flavor       string `json:"flavor,omitempty"`
+	Architecture string `json:"architecture,omitempty"`
 	// LastEvent and Releases are copies of what the record has.
 	LastEvent ComponentEvent   `json:"lastEvent,omitzero"`
 	Releases  []object.Release `json:"releases,omitempty"`
@@ -187,15 +191,19 @@ func (o Own) Component(name string) (OwnComponent, bool) {
 	return OwnComponent{}, false
 }
 
+// From is a package that a component was deployed from.
+type From struct{ Version, Digest, Flavor, Architecture string }
+
 // Runs records from which package a component was successfully deployed.
-func (o Own) Runs(name, version, digest string) Own {
+func (o Own) Runs(name string, from From) Own {
 	o.Components = slices.Clone(o.Components)
 	i := slices.IndexFunc(o.Components, func(c OwnComponent) bool { return c.Name == name })
 	if i < 0 {
 		i = len(o.Components)
 		o.Components = append(o.Components, OwnComponent{Name: name})
 	}
-	o.Components[i].Version, o.Components[i].Digest = version, digest
+	c := &o.Components[i]
+	c.Version, c.Digest, c.Flavor, c.Architecture = from.Version, from.Digest, from.Flavor, from.Architecture
 	return o
 }
 
