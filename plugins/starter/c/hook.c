@@ -146,7 +146,8 @@ static bool digits(reader *r) {
 }
 
 static bool sign(reader *r, const char *of) {
-	if (r->at == r->end || strchr(of, *r->at) == NULL) return false;
+	// strchr finds a 0 in every string: at its end.
+	if (r->at == r->end || *r->at == 0 || strchr(of, *r->at) == NULL) return false;
 	r->at++;
 	return true;
 }
