@@ -44,6 +44,7 @@ func Schemas() []Schema {
 		{Name: "plugin", About: "the metadata of a plugin, plugin.yaml", folder: "plugin", definition: "#Metadata", kind: PluginMetadata},
 		{Name: "hook-request", About: "what a plugin is asked", APIVersion: apiVersionHooks, FileKind: "HookRequest", folder: "plugin", definition: "#HookRequest", kind: HookRequest},
 		{Name: "hook-response", About: "what a plugin answers", APIVersion: apiVersionHooks, FileKind: "HookResponse", folder: "plugin", definition: "#HookResponse", kind: HookResponse},
+		{Name: "policy", About: "the rules of an organisation for what is deployed and removed", APIVersion: apiVersionHost, FileKind: "Policy", folder: "policy", definition: "#Policy", kind: Policy},
 		{Name: "plan", About: "what an operation is going to do", APIVersion: apiVersionHost, FileKind: "Plan", folder: "plan", definition: "#Plan", kind: Plan},
 		{Name: "inventory", About: "what a cluster's registry holds", APIVersion: apiVersionHost, FileKind: "Inventory", folder: "inventory", definition: "#Inventory", kind: Inventory},
 	}
