@@ -22,6 +22,8 @@ bin/zarf-host: FORCE
 
 PLUGINS := $(notdir $(patsubst %/plugin.yaml,%,$(wildcard plugins/*/plugin.yaml)))
 # Those in other languages are built where their compilers are.
+# Cargo keeps what it compiles where the tests look for it too.
+CARGO   := CARGO_TARGET_DIR=$${XDG_CACHE_HOME:-$$HOME/.cache}/zarf-host/guests/cargo
 OTHERS  := $(filter %-c %-rust,$(PLUGINS))
 
 plugins: $(patsubst %,bin/plugins/%.wasm,$(filter-out $(OTHERS),$(PLUGINS))) $(OTHERS:%=plugin-%) ## the shipped plugins
@@ -32,7 +34,7 @@ bin/plugins/%.wasm: bin/zarf-host FORCE
 
 plugin-%: bin/zarf-host FORCE
 	@mkdir -p bin/plugins
-	@if .ci/toolchains $(lastword $(subst -, ,$*)); then bin/zarf-host plugin build plugins/$* --output bin/plugins/$*.wasm >/dev/null; \
+	@if .ci/toolchains $(lastword $(subst -, ,$*)); then $(CARGO) bin/zarf-host plugin build plugins/$* --output bin/plugins/$*.wasm >/dev/null; \
 	else echo "plugins/$* is not built: its compiler is not here; .ci/toolchains gets it where it can"; fi
 
 devcluster: bin/devcluster ## a real Kubernetes control plane in one binary
