@@ -63,7 +63,7 @@ func compile(ctx *cue.Context, folder string) (cue.Value, error) {
 		if err != nil {
 			return cue.Value{}, fmt.Errorf("compiling schema %q: %w", folder, err)
 		}
-		file, err := parser.ParseFile(name, data)
+		file, err := parser.ParseFile(name, data, parser.ParseComments)
 		if err != nil {
 			return cue.Value{}, fmt.Errorf("compiling schema %q: %s", folder, errors.Details(err, nil))
 		}
@@ -97,6 +97,7 @@ func definitionShape(value cue.Value, folder, name string) (*shape, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading schema %q: %w", folder, err)
 	}
+	out.name, out.doc = strings.TrimPrefix(name, "#"), comment(root)
 	return out, nil
 }
 
