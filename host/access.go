@@ -110,7 +110,8 @@ func (d *deployment) refused(ctx context.Context, err error) error {
 		all = append(all, r.Release)
 	}
 	record := state.SecretName(d.recordName(), config.Resolve(d.Layers...).Config.NamespaceOverride)
-	return refusedReading(ctx, d.conn, d.Common, plan.ReadingPermissions(plan.Deploy, record, d.connected(), all...), err)
+	needed := append(plan.ReadingPermissions(plan.Deploy, record, d.connected(), all...), cluster.PolicyPermission())
+	return refusedReading(ctx, d.conn, d.Common, needed, err)
 }
 
 // namespaces are those of the releases.
@@ -125,9 +126,9 @@ func (d *deployment) namespaces() []string {
 
 // permissions are those that no plan tells of.
 func (d *deployment) permissions(images []plan.Image) []object.Permission {
-	var out []object.Permission
+	out := []object.Permission{cluster.PolicyPermission()}
 	if !d.connected() {
-		out = d.services.permissions(len(images) > 0)
+		out = append(out, d.services.permissions(len(images) > 0)...)
 	}
 	if d.Prune.Has(plan.ScopeImages) {
 		out = append(out, imagePrunePermissions()...)
@@ -137,10 +138,11 @@ func (d *deployment) permissions(images []plan.Image) []object.Permission {
 
 // permissions are those that no plan tells of.
 func (r *removal) permissions() []object.Permission {
+	out := []object.Permission{cluster.PolicyPermission()}
 	if !r.Prune.Has(plan.ScopeImages) {
-		return nil
+		return out
 	}
-	out := append(imagePrunePermissions(), object.Permission{
+	out = append(append(out, imagePrunePermissions()...), object.Permission{
 		Verb: "get", Resource: "secrets", Namespace: state.Namespace, Names: []string{state.ClusterSecret},
 	})
 	return append(out, r.services.permissions(true)...)
@@ -149,7 +151,8 @@ func (r *removal) permissions() []object.Permission {
 // refused is refusedReading with what any removal reads.
 func (r *removal) refused(ctx context.Context, err error) error {
 	record := state.SecretName(r.name, r.NamespaceOverride)
-	return refusedReading(ctx, r.conn, r.Common, plan.ReadingPermissions(plan.Remove, record, false), err)
+	needed := append(plan.ReadingPermissions(plan.Remove, record, false), cluster.PolicyPermission())
+	return refusedReading(ctx, r.conn, r.Common, needed, err)
 }
 
 // access asks what only the permissions of a plan depend on. namespaces are those that the operation

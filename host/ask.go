@@ -13,9 +13,16 @@ import (
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/object"
 	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/policy"
 	"github.com/zarf-host/zarf-host/host/spec"
 	"github.com/zarf-host/zarf-host/host/state"
 )
+
+// PlanDocument is a plan with the policies that applied, as it is written.
+type PlanDocument struct {
+	plan.Plan
+	Policies []policy.Ref `json:"policies,omitempty"`
+}
 
 // asker asks the plugins of one operation.
 type asker struct {
@@ -25,6 +32,7 @@ type asker struct {
 	deployed  *hook.Deployed
 	cluster   *hook.Cluster
 	world     world
+	policies  []policy.Ref
 }
 
 // ask asks every plugin that declares the hook and folds what they answer.
@@ -36,7 +44,7 @@ func (a asker) ask(ctx context.Context, name hook.Name, p plan.Plan, result *hoo
 	// Its digest covers that of the configuration, from which a short secret could be guessed.
 	shown := p
 	shown.Digest = ""
-	body, err := json.Marshal(shown)
+	body, err := json.Marshal(PlanDocument{Plan: shown, Policies: a.policies})
 	if err != nil {
 		return hook.Outcome{}, fmt.Errorf("writing the plan for hook %s: %w", name, err)
 	}
@@ -63,7 +71,7 @@ func (a asker) ask(ctx context.Context, name hook.Name, p plan.Plan, result *hoo
 				err = request.Expect().CheckCollisions(response.Collisions)
 			}
 		}
-		answers = append(answers, hook.Answer{Plugin: plugin.Name(), Carried: carried(plugin), Response: response, Err: err})
+		answers = append(answers, hook.Answer{Plugin: plugin.Name(), Failure: failurePolicy(plugin), Carried: carried(plugin), Response: response, Err: err})
 	}
 	out := hook.Fold(point, answers)
 	if point.Collisions {

@@ -69,6 +69,7 @@ func (d *deployment) recover(ctx context.Context, p plan.Plan) error {
 func (d *deployment) order(result *Result) apply.Deployment {
 	record := d.record.Record
 	record.Own = record.Own.StillKept(d.live, d.held)
+	record.Own.Policies, record.Own.Plugins = d.participants()
 	record.Package.Name = d.recordName()
 	record.Package.NamespaceOverride = d.resolved.Config.NamespaceOverride
 	record.Package.CLIVersion = d.cliVersion()

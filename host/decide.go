@@ -94,12 +94,17 @@ func (d *deployment) decide(ctx context.Context, again string) (Result, error) {
 	if err != nil {
 		return Result{}, d.refused(ctx, err)
 	}
-	if d.SkipSame && p.SameAsDeployed {
+	forbidden, err := d.judge()
+	if err != nil {
+		return Result{}, err
+	}
+	p.Findings = append(p.Findings, forbidden...)
+	if len(forbidden) == 0 && d.SkipSame && p.SameAsDeployed {
 		d.say(event.Info, "plan", "package, configuration and selection are those deployed last: nothing to do")
-		return Result{Plan: p, Same: true, Recorded: d.conn != nil}, nil
+		return Result{Plan: p, Policies: d.refs(), Same: true, Recorded: d.conn != nil}, nil
 	}
 	if err := d.preflightPlan(ctx, p, again); err != nil {
-		return Result{Plan: p, Recorded: d.conn != nil}, err
+		return Result{Plan: p, Policies: d.refs(), Recorded: d.conn != nil}, err
 	}
 	a := d.asker()
 	var outcomes []hook.Outcome
@@ -110,15 +115,16 @@ func (d *deployment) decide(ctx context.Context, again string) (Result, error) {
 			err = preflightAccess(ctx, d.conn, d.Common, newPermissions(p, asked))
 		}
 		if err != nil {
-			return Result{Plan: p, Outcomes: outcomes}, err
+			return Result{Plan: p, Policies: d.refs(), Outcomes: outcomes}, err
 		}
 	}
-	result := Result{Plan: p, Outcomes: outcomes, Recorded: d.conn != nil}
-	return result, review(ctx, d.Common, p, outcomes, again)
+	result := Result{Plan: p, Policies: d.refs(), Outcomes: outcomes, Recorded: d.conn != nil}
+	return result, review(ctx, d.Common, result, again)
 }
 
 // review shows a plan, and turns a denial or a no into an error.
-func review(ctx context.Context, c Common, p plan.Plan, outcomes []hook.Outcome, again string) error {
+func review(ctx context.Context, c Common, result Result, again string) error {
+	p, outcomes := result.Plan, result.Outcomes
 	var denied error
 	if denials := p.Denials(); len(denials) > 0 {
 		denied = &DeniedError{Findings: denials}
@@ -131,7 +137,7 @@ func review(ctx context.Context, c Common, p plan.Plan, outcomes []hook.Outcome,
 	if c.Reviewer == nil {
 		return denied
 	}
-	yes, err := c.Reviewer.Review(ctx, Review{Plan: p, Outcomes: outcomes, Again: again, Ask: denied == nil && !c.DryRun})
+	yes, err := c.Reviewer.Review(ctx, Review{Plan: p, Policies: result.Policies, Outcomes: outcomes, Again: again, Ask: denied == nil && !c.DryRun})
 	switch {
 	case denied != nil:
 		return denied
@@ -164,8 +170,9 @@ func (d *deployment) asker() asker {
 	}
 	a := asker{
 		common: d.Common, operation: hook.Operation{Name: hook.OperationDeploy, Flags: flags},
-		pkg:   hookPackage(d.definition, d.pkg.Digest(), d.pkg.Source()),
-		world: world{charts: d.charts, pkg: d.pkg, config: hookConfig(d.resolved.Config, d.digest, d.definition)},
+		policies: d.refs(),
+		pkg:      hookPackage(d.definition, d.pkg.Digest(), d.pkg.Source()),
+		world:    world{charts: d.charts, pkg: d.pkg, config: hookConfig(d.resolved.Config, d.digest, d.definition)},
 	}
 	if d.conn != nil {
 		a.cluster = &hook.Cluster{Version: d.conn.Version(), Context: d.conn.Context()}

@@ -14,6 +14,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/object"
 	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/policy"
 	"github.com/zarf-host/zarf-host/host/registry"
 	"github.com/zarf-host/zarf-host/host/selection"
 	"github.com/zarf-host/zarf-host/host/spec"
@@ -66,6 +67,8 @@ type DeployOptions struct {
 // Result is what an operation came to.
 type Result struct {
 	Plan plan.Plan
+	// Policies are those that applied.
+	Policies []policy.Ref
 	// Outcomes are what the plugins said.
 	Outcomes []hook.Outcome
 	// Applied is what was done; nil when nothing was (a dry run, a denial, nothing to do).
@@ -100,6 +103,7 @@ func Deploy(ctx context.Context, o DeployOptions) (result Result, err error) {
 	defer cancel()
 	d := &deployment{DeployOptions: o, start: o.Now(), secrets: secrets}
 	defer d.close()
+	defer func() { d.release(ctx) }()
 	d.secrets.add(config.Resolve(o.Layers...).Config)
 	if err := d.open(ctx); err != nil {
 		return Result{}, err
@@ -119,6 +123,9 @@ func Deploy(ctx context.Context, o DeployOptions) (result Result, err error) {
 	if err := d.preflightValues(); err != nil {
 		return Result{}, err
 	}
+	if err := d.guard(ctx, &d.Common, d.conn, d.pkg); err != nil {
+		return Result{}, d.refused(ctx, err)
+	}
 	result, err = d.decide(ctx, "")
 	if err != nil || o.DryRun || result.Same {
 		return result, err
@@ -129,6 +136,7 @@ func Deploy(ctx context.Context, o DeployOptions) (result Result, err error) {
 // deployment is one deployment on its way down the line.
 type deployment struct {
 	DeployOptions
+	guarded
 	start time.Time
 
 	originalName string // the package's own, where it is deployed under another one

@@ -11,6 +11,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/event"
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/policy"
 )
 
 // CompatibleVersion is the version of Zarf whose formats are read and written: versionRequirements
@@ -26,10 +27,14 @@ type Common struct {
 	Open OpenOptions
 	// Plugins are asked at the hooks that they declare, in this order.
 	Plugins []Plugin
-	// PluginsOf, if not nil, is called once the package is open and returns the plugins to ask in place of
-	// Plugins: those that the package carries can be loaded only then. The package is nil where a deployed
-	// one is removed by its name.
-	PluginsOf func(ctx context.Context, pkg *Package) ([]Plugin, error)
+	// PluginsOf, if not nil, is called once the package is open and its policies are known, and returns the
+	// plugins to ask in place of Plugins: those that the package carries can be loaded only then. The
+	// package is nil where a deployed one is removed by its name.
+	PluginsOf func(ctx context.Context, pkg *Package, policies policy.Set) ([]Plugin, error)
+	// Policies apply to the operation beside those of the cluster. Their plugins are asked before others.
+	Policies []Policy
+	// PolicyPlugins say how the plugins of policies are had.
+	PolicyPlugins PolicyPlugins
 	// Reviewer is shown the plan and may say no; nil means yes.
 	Reviewer Reviewer
 	// Sink receives what happens; nil drops it.
@@ -103,6 +108,7 @@ type Reviewer interface {
 // Review is what a Reviewer is shown.
 type Review struct {
 	Plan     plan.Plan
+	Policies []policy.Ref // that apply
 	Outcomes []hook.Outcome
 	// Ask is false where nothing follows: a dry run, or a plan that was denied.
 	Ask bool
@@ -147,14 +153,6 @@ func (c Common) bounded(ctx context.Context) (context.Context, context.CancelFun
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeoutCause(ctx, c.Deadline, &DeadlineError{Limit: c.Deadline})
-}
-
-// loadPlugins loads the plugins that had to wait for the package.
-func (c *Common) loadPlugins(ctx context.Context, pkg *Package) (err error) {
-	if c.PluginsOf != nil {
-		c.Plugins, err = c.PluginsOf(ctx, pkg)
-	}
-	return err
 }
 
 // cliVersion is how records name the program that wrote them.

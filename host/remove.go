@@ -51,7 +51,7 @@ func Remove(ctx context.Context, o RemoveOptions) (result Result, err error) {
 	ctx, cancel := o.bounded(ctx)
 	defer cancel()
 	r := &removal{RemoveOptions: o}
-	defer func() { _ = r.services.close() }() // everything was confirmed
+	defer r.close(ctx)
 	if err := r.identify(ctx); err != nil {
 		return Result{}, err
 	}
@@ -60,6 +60,9 @@ func Remove(ctx context.Context, o RemoveOptions) (result Result, err error) {
 	}
 	if r.over {
 		return Result{Recorded: true}, nil
+	}
+	if err := r.guard(ctx, &r.Common, r.conn, r.pkg); err != nil {
+		return Result{}, r.refused(ctx, err)
 	}
 	result, err = r.decide(ctx, "")
 	if err != nil || o.DryRun {
@@ -71,6 +74,8 @@ func Remove(ctx context.Context, o RemoveOptions) (result Result, err error) {
 // removal is one removal on its way down the line.
 type removal struct {
 	RemoveOptions
+	guarded
+	pkg      *Package // nil where a name was given
 	name     string
 	digest   string // of the configuration
 	values   map[string]any
@@ -90,6 +95,14 @@ type removal struct {
 	over       bool // an earlier removal had come to its end, but for the lease
 }
 
+func (r *removal) close(ctx context.Context) {
+	_ = r.services.close() // everything was confirmed
+	r.release(ctx)
+	if r.pkg != nil {
+		_ = r.pkg.Close() // only read from
+	}
+}
+
 // identify finds out which package is meant: a file that exists is opened, anything else is a name.
 func (r *removal) identify(ctx context.Context) (err error) {
 	if r.digest, err = r.RemoveConfig.Digest(); err != nil {
@@ -98,13 +111,13 @@ func (r *removal) identify(ctx context.Context) (err error) {
 	r.values = value.Merge(nil, r.Values)
 	if IsName(r.Target) {
 		r.name = r.Target
-		return r.loadPlugins(ctx, nil)
+		return nil
 	}
 	pkg, err := Open(ctx, r.Target, r.openOptions())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = pkg.Close() }() // only read from
+	r.pkg = pkg
 	r.given, r.fromFile, r.source = pkg.Definition(), true, pkg.Source()
 	if ns := r.NamespaceOverride; ns != "" {
 		if err := r.given.OverrideNamespace(ns); err != nil {
@@ -117,7 +130,7 @@ func (r *removal) identify(ctx context.Context) (err error) {
 		return err
 	}
 	r.values = value.Merge(own.defaults, r.Values)
-	return r.loadPlugins(ctx, pkg)
+	return nil
 }
 
 // templating is what onRemove actions are templated with. As in Zarf, they see no variables of the
@@ -299,24 +312,24 @@ func (r *removal) decide(ctx context.Context, again string) (Result, error) {
 		failed = errors.Join(failed, r.unprunable.preflight())
 	}
 	if failed != nil {
-		return Result{Plan: p, Recorded: true}, r.refuse(ctx, p, again, failed)
+		return Result{Plan: p, Policies: r.refs(), Recorded: true}, r.refuse(ctx, p, again, failed)
 	}
 	asked := p
 	p, outcomes, err := r.asker().decide(ctx, p, hook.PreRemove)
-	result := Result{Plan: p, Outcomes: outcomes, Recorded: r.conn != nil}
+	result := Result{Plan: p, Policies: r.refs(), Outcomes: outcomes, Recorded: r.conn != nil}
 	if err == nil { // what is kept after all is let go of, which takes other rights than deleting it
 		err = preflightAccess(ctx, r.conn, r.Common, newPermissions(p, asked))
 	}
 	if err != nil {
 		return result, err
 	}
-	return result, review(ctx, r.Common, p, outcomes, again)
+	return result, review(ctx, r.Common, result, again)
 }
 
 func (r *removal) asker() asker {
 	a := asker{
 		common: r.Common, operation: hook.Operation{Name: hook.OperationRemove, Flags: map[string]string{}},
-		pkg: hookPackage(r.given, "", r.source),
+		pkg: hookPackage(r.given, "", r.source), policies: r.refs(),
 	}
 	if r.DryRun {
 		a.operation.Flags["dry-run"] = "true"

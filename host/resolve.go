@@ -43,7 +43,7 @@ func (d *deployment) open(ctx context.Context) (err error) {
 	}
 	d.complete()
 	d.rename()
-	return d.loadPlugins(ctx, d.pkg)
+	return nil
 }
 
 // resolve merges the configuration and applies it: components, namespace, variables.

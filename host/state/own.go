@@ -30,6 +30,9 @@ type Own struct {
 	// Accepted are the collisions that the latest deployment went on with because the operator accepted
 	// them.
 	Accepted []Acceptance `json:"accepted,omitempty"`
+	// Policies and Plugins are those that took part in the latest deployment.
+	Policies []Participant `json:"policies,omitempty"`
+	Plugins  []Participant `json:"plugins,omitempty"`
 	// MadeUp says that the record was rebuilt without the package: what its definition lacks is not
 	// known, such as the images that its components need.
 	MadeUp bool `json:"madeUp,omitempty"`

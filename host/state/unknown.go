@@ -41,6 +41,8 @@ func graftOwn(written, read []byte) ([]byte, error) {
 		"pushed":       graftList(graftObject[PushedImage](nil), "reference"),
 		"identity":     graftObject[Identity](nil),
 		"accepted":     graftList(graftObject[Acceptance](nil), "kind"),
+		"policies":     graftList(graftObject[Participant](nil), "name", "digest"),
+		"plugins":      graftList(graftObject[Participant](nil), "name", "digest"),
 		"deployment":   graftObject[Deployment](nil),
 		"events":       graftList(graftSame[PackageEvent], "type", "timestamp"),
 		"deployConfig": graftSame[DeployConfig],

@@ -166,3 +166,19 @@ func parseConfigFile(path string) (configFile, error) {
 	}
 	return c, nil
 }
+
+// words returns the texts of a list in the file; a single text is a list of one.
+func (c configFile) words(key string) []string {
+	found, _ := c.get(key)
+	switch v := found.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var out []string
+		for _, w := range v {
+			out = append(out, fmt.Sprint(w))
+		}
+		return out
+	}
+	return nil
+}

@@ -57,6 +57,8 @@ func exitCode(err error) int {
 		plugins   *hook.DeniedError
 		locked    *cluster.LockedError
 		preflight *host.PreflightError
+		bound     *host.BoundPluginError
+		policy    *host.PolicyError
 	)
 	switch {
 	case err == nil:
@@ -67,7 +69,7 @@ func exitCode(err error) int {
 		return exitLocked
 	case errors.Is(err, context.Canceled):
 		return exitBySignal
-	case errors.As(err, &denied), errors.As(err, &plugins):
+	case errors.As(err, &denied), errors.As(err, &plugins), errors.As(err, &bound), errors.As(err, &policy):
 		return exitDenied
 	case errors.As(err, &preflight):
 		return exitPreflight

@@ -30,6 +30,7 @@ type operationFlags struct {
 	record        string
 	recordSecrets bool
 	trace         bool
+	policies      []string
 	lockTimeout   time.Duration
 	deadline      time.Duration
 	planDigest    string
@@ -57,6 +58,7 @@ func (o *operationFlags) add(cmd *cobra.Command) {
 	f.StringVar(&o.record, "record", "", "empty or new `folder` to keep what plugins are asked and answer in, with their own configuration, for this user alone; `zarf-host plugin replay` asks it again")
 	f.BoolVar(&o.recordSecrets, "record-secrets", false, "let the recording hold what plugins were granted of Secrets and of the deployment's configuration, without which such calls cannot be replayed")
 	f.BoolVar(&o.trace, "trace", false, "tell of each call of a plugin what it took, and what the plugin asked for")
+	policyFlag(f, &o.policies)
 	f.DurationVar(&o.lockTimeout, "lock-timeout", 0, "how long to wait for another operation on the package")
 	f.DurationVar(&o.deadline, "deadline", 0, "limit of the whole operation; 0 is none")
 	f.StringVar(&o.planDigest, "plan-digest", "", "carry out the plan with this `digest` and no other")
@@ -73,7 +75,12 @@ func (r *root) common(ctx context.Context, o operationFlags, timeout time.Durati
 	c.Reviewer = &reviewer{root: r, confirm: o.confirm}
 	if guards.carried() {
 		c.PluginsOf = guards.load
-	} else if c.Plugins, err = guards.load(ctx, nil); err != nil {
+	} else if c.Plugins, err = guards.load(ctx, nil, nil); err != nil {
+		closePlugins()
+		return host.Common{}, nil, err
+	}
+	c.PolicyPlugins = host.PolicyPlugins{Source: guards.source, Options: guards.options}
+	if c.Policies, err = r.localPolicies(ctx, o.policies); err != nil {
 		closePlugins()
 		return host.Common{}, nil, err
 	}
@@ -106,6 +113,9 @@ func (v *reviewer) Review(ctx context.Context, review host.Review) (bool, error)
 		if err := render.Plan(r.streams.Out, review.Plan); err != nil {
 			return false, err
 		}
+		if err := render.Policies(r.streams.Out, review.Policies); err != nil {
+			return false, err
+		}
 		if err := render.Outcomes(r.streams.Out, review.Outcomes); err != nil {
 			return false, err
 		}
@@ -118,15 +128,15 @@ func (v *reviewer) Review(ctx context.Context, review host.Review) (bool, error)
 
 // resultDocument is the JSON of an operation's result.
 type resultDocument struct {
-	APIVersion string          `json:"apiVersion"`
-	Kind       string          `json:"kind"`
-	Plan       plan.Plan       `json:"plan"`
-	Verdicts   []verdict       `json:"verdicts,omitempty"`
-	Outcome    string          `json:"outcome,omitempty"`
-	Same       bool            `json:"same,omitempty"`
-	Components []outcomeOf     `json:"components,omitempty"`
-	Releases   []releaseResult `json:"releases,omitempty"`
-	Images     []imageResult   `json:"images,omitempty"`
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Plan       host.PlanDocument `json:"plan"`
+	Verdicts   []verdict         `json:"verdicts,omitempty"`
+	Outcome    string            `json:"outcome,omitempty"`
+	Same       bool              `json:"same,omitempty"`
+	Components []outcomeOf       `json:"components,omitempty"`
+	Releases   []releaseResult   `json:"releases,omitempty"`
+	Images     []imageResult     `json:"images,omitempty"`
 }
 
 type verdict struct {
@@ -164,7 +174,7 @@ type imageResult struct {
 }
 
 func document(result host.Result) resultDocument {
-	doc := resultDocument{APIVersion: plan.APIVersion, Kind: "Result", Plan: result.Plan, Same: result.Same}
+	doc := resultDocument{APIVersion: plan.APIVersion, Kind: "Result", Plan: host.PlanDocument{Plan: result.Plan, Policies: result.Policies}, Same: result.Same}
 	for _, o := range result.Outcomes {
 		doc.Verdicts = append(doc.Verdicts, verdict{Hook: o.Hook, Verdict: o.Verdict, Findings: o.Findings, Keep: o.Keep, Collisions: o.Collisions})
 	}
@@ -195,7 +205,7 @@ func (r *root) summarise(result host.Result, dryRun bool) error {
 	case result.Plan.Kind == "":
 		return nil // it ended before there was a plan
 	case dryRun && (r.format == "json" || r.format == "yaml"):
-		return r.writeDocument(result.Plan)
+		return r.writeDocument(host.PlanDocument{Plan: result.Plan, Policies: result.Policies})
 	case r.format == "json" || r.format == "yaml":
 		return r.writeDocument(document(result))
 	case result.Applied == nil:

@@ -13,6 +13,7 @@ import (
 	"github.com/zarf-host/zarf-host/host"
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/plugin"
+	"github.com/zarf-host/zarf-host/host/policy"
 	"github.com/zarf-host/zarf-host/host/recording"
 	"github.com/zarf-host/zarf-host/host/wasm"
 )
@@ -134,7 +135,7 @@ func (g *guards) carried() bool {
 }
 
 // load loads all plugins, those that the package carries among them.
-func (g *guards) load(ctx context.Context, pkg *host.Package) ([]host.Plugin, error) {
+func (g *guards) load(ctx context.Context, pkg *host.Package, policies policy.Set) ([]host.Plugin, error) {
 	for i, ref := range g.refs {
 		if ref.Kind == plugin.Package {
 			if err := g.fetch(ctx, i, pkg); err != nil {
@@ -144,7 +145,7 @@ func (g *guards) load(ctx context.Context, pkg *host.Package) ([]host.Plugin, er
 	}
 	var out []host.Plugin
 	for i := range g.refs {
-		p, err := g.open(ctx, i)
+		p, err := g.open(ctx, i, policies)
 		if err != nil {
 			return nil, err
 		}
@@ -155,9 +156,9 @@ func (g *guards) load(ctx context.Context, pkg *host.Package) ([]host.Plugin, er
 }
 
 // open lets a plugin in and loads it.
-func (g *guards) open(ctx context.Context, i int) (*host.WASMPlugin, error) {
+func (g *guards) open(ctx context.Context, i int, policies policy.Set) (*host.WASMPlugin, error) {
 	found, o := g.fetched[i], g.options
-	grants, err := g.admit(found)
+	grants, err := g.admit(found, policies)
 	if err != nil {
 		return nil, &codeError{code: exitDenied, err: err}
 	}
@@ -177,12 +178,12 @@ func (g *guards) open(ctx context.Context, i int) (*host.WASMPlugin, error) {
 }
 
 // admit returns what a plugin is granted, if it may run at all.
-func (g *guards) admit(found host.FetchedPlugin) ([]hook.Grant, error) {
+func (g *guards) admit(found host.FetchedPlugin, policies policy.Set) ([]hook.Grant, error) {
 	flags := g.grants[found.Metadata.Name]
 	if g.lock != nil {
 		return g.lock.Admit(found.Facts(), flags)
 	}
-	if found.Reference.Kind == plugin.Package {
+	if found.Reference.Kind == plugin.Package && !policies.Allows(found.Facts()) {
 		return nil, plugin.Unlocked(found.Facts())
 	}
 	return flags, nil
@@ -202,7 +203,7 @@ func (o operationFlags) recording() (*recording.Log, error) {
 		return nil, errors.New("--record-secrets says what a recording may hold: name its folder with --record DIR")
 	case o.record == "":
 		return nil, nil
-	case len(o.plugins) == 0:
+	case len(o.plugins) == 0 && len(o.policies) == 0:
 		return nil, errors.New("--record keeps what plugins are asked, and there is none: load one with --plugin")
 	}
 	return recording.Create(o.record)
