@@ -52,9 +52,14 @@ func underImagesLease(ctx context.Context, c Common, conn *cluster.Cluster, do f
 }
 
 // Prune deletes the references that still nobody needs.
-func (ip *imagePruner) Prune(ctx context.Context, images []plan.PruneImage) ([]apply.ImageResult, error) {
+func (ip *imagePruner) Prune(ctx context.Context, prune apply.ImagePrune) ([]apply.ImageResult, error) {
 	d := &imageDeletion{imagePruner: ip}
-	err := underImagesLease(ctx, ip.common, ip.conn, func(ctx context.Context) error { return d.run(ctx, images) })
+	err := underImagesLease(ctx, ip.common, ip.conn, func(ctx context.Context) error {
+		if err := d.run(ctx, prune); err != nil || prune.Then == nil || d.failed() {
+			return err
+		}
+		return prune.Then(ctx)
+	})
 	return d.done, err
 }
 
@@ -70,19 +75,22 @@ type imageDeletion struct {
 }
 
 // run decides again, since others may have been deployed after the plan was made, and deletes.
-func (d *imageDeletion) run(ctx context.Context, images []plan.PruneImage) error {
+func (d *imageDeletion) run(ctx context.Context, prune apply.ImagePrune) error {
 	var untold map[string]error
 	var err error
+	images := slices.Concat(prune.Images, prune.Shared)
 	if d.facts, untold, err = d.imagePruner.facts(ctx, images, false); err != nil {
 		return err
 	}
 	gone, kept := plan.JudgeImages(images, d.facts)
 	for _, i := range images {
+		shared := slices.ContainsFunc(prune.Shared, func(s plan.PruneImage) bool { return s.Reference == i.Reference })
 		at := slices.IndexFunc(kept, func(k plan.Kept) bool { return k.Image == i.Reference })
 		switch goes := slices.ContainsFunc(gone, func(g plan.PruneImage) bool { return g.Reference == i.Reference }); {
+		case at >= 0 && shared: // as the plan says
 		case at >= 0:
 			d.keep(i, kept[at].Reason)
-		case !goes:
+		case !goes && !shared:
 			d.report(i, apply.ImageDeleted, "", nil) // by somebody else
 		}
 	}
@@ -101,6 +109,10 @@ func (d *imageDeletion) run(ctx context.Context, images []plan.PruneImage) error
 	}
 	d.untag(ctx)
 	return nil
+}
+
+func (d *imageDeletion) failed() bool {
+	return slices.ContainsFunc(d.done, func(r apply.ImageResult) bool { return r.Outcome == apply.ImageFailed })
 }
 
 // untag deletes by tag. What is left after that are images by digest, and tags of a registry that

@@ -130,6 +130,8 @@ type run struct {
 	// acted is true once an onRemove action ran; gone once the cluster was gone after that, with its
 	// releases and the record.
 	acted, gone bool
+	removing    bool
+	forgotten   bool // the record is deleted
 }
 
 // begin starts an operation. The caller calls end when it is over.

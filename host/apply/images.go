@@ -12,9 +12,19 @@ import (
 
 // Images deletes images from the cluster's registry.
 type Images interface {
-	// Prune deletes references, the plan's, that still nobody else needs when it looks, and returns
-	// what became of each, also beside an error. One that fails hinders no other.
-	Prune(ctx context.Context, images []plan.PruneImage) ([]ImageResult, error)
+	// Prune deletes references that still nobody else needs when it looks, and returns what became of
+	// each, also beside an error. One that fails hinders no other.
+	Prune(ctx context.Context, prune ImagePrune) ([]ImageResult, error)
+}
+
+// ImagePrune is what a prune of images is to do.
+type ImagePrune struct {
+	Images []plan.PruneImage // that go, by the plan
+	// Shared are those that other packages had when the plan was made; where none has them any more
+	// they go too.
+	Shared []plan.PruneImage
+	// Then is called when nothing failed, before any other prune looks; nil is nothing.
+	Then func(ctx context.Context) error
 }
 
 // ImageOutcome says what became of a reference that was to be deleted.
@@ -40,14 +50,27 @@ type ImageResult struct {
 // pruneImages deletes what the plan lists and takes what is gone off the record. What failed stays
 // there, so that the next prune finds it.
 func (r *run) pruneImages(ctx context.Context) error {
-	if len(r.plan.Prune.Images) == 0 || r.Images == nil || r.gone {
+	prune := ImagePrune{Images: r.plan.Prune.Images}
+	forgotten := false
+	if r.nothingLeft() && len(r.plan.Shared()) > 0 {
+		// Several packages that go at once see each other's records: whichever is the last to prune must
+		// see that the others are gone, since nothing else knows of the images then.
+		prune.Shared = r.plan.Shared()
+		prune.Then = func(ctx context.Context) error {
+			err := r.survive(ctx, r.forget(ctx))
+			forgotten = err == nil
+			return err
+		}
+	}
+	if len(prune.Images)+len(prune.Shared) == 0 || r.Images == nil || r.gone {
 		return nil
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	r.say(event.Info, "prune", "", "deleting %d references from the registry", len(r.plan.Prune.Images))
-	done, err := r.Images.Prune(ctx, r.plan.Prune.Images)
+	r.say(event.Info, "prune", "", "deleting %d references from the registry", len(prune.Images))
+	done, err := r.Images.Prune(ctx, prune)
+	r.forgotten = forgotten
 	r.result.Images = done
 	var gone []string
 	var failed []error
@@ -61,7 +84,7 @@ func (r *run) pruneImages(ctx context.Context) error {
 			failed = append(failed, fmt.Errorf("image %q: %w", i.Reference, i.Err))
 		}
 	}
-	if len(gone) > 0 {
+	if len(gone) > 0 && !forgotten {
 		err = errors.Join(err, r.note(ctx, func(s *state.Record) { s.Own = s.Own.Unpush(gone...) }))
 	}
 	if len(failed) > 0 {

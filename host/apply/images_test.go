@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zarf-host/zarf-host/host/plan"
+	"github.com/zarf-host/zarf-host/host/spec"
 	"github.com/zarf-host/zarf-host/host/state"
 )
 
@@ -17,9 +18,9 @@ type shelf struct {
 	err error // of the whole prune
 }
 
-func (s shelf) Prune(ctx context.Context, images []plan.PruneImage) ([]ImageResult, error) {
+func (s shelf) Prune(ctx context.Context, prune ImagePrune) ([]ImageResult, error) {
 	var done []ImageResult
-	for _, i := range images {
+	for _, i := range slices.Concat(prune.Images, prune.Shared) {
 		r := ImageResult{Reference: i.Reference, Outcome: ImageDeleted}
 		switch {
 		case strings.HasPrefix(i.Reference, "stuck"):
@@ -32,7 +33,11 @@ func (s shelf) Prune(ctx context.Context, images []plan.PruneImage) ([]ImageResu
 	if s.err != nil {
 		return nil, s.err
 	}
-	return done, s.do(ctx, "prune %d images", len(images))
+	err := s.do(ctx, "prune %d images", len(done))
+	if err == nil && prune.Then != nil {
+		err = prune.Then(ctx)
+	}
+	return done, err
 }
 
 // stocked adds images to a plan and to its record.
@@ -134,4 +139,39 @@ func TestPruneOfImagesThatCannotBegin(t *testing.T) {
 	if _, err := e.Deploy(t.Context(), d); !errors.Is(err, errBroken) || pushed(w.saved) != "a" {
 		t.Errorf("%v, on record: %s", err, pushed(w.saved))
 	}
+}
+
+// What other packages had goes with the last of them, and no other prune looks before the record is gone:
+// packages that go at once would keep each other's images for ever.
+func TestRemoveSharedImagesWithTheLast(t *testing.T) {
+	w := &world{t: t}
+	m := removal(deployed())
+	stocked(&m.Plan, &m.Record, "a")
+	shared := plan.PruneImage{Reference: "reg.test/b:1"}
+	m.Plan = m.Plan.WithImages([]plan.PruneImage{{Reference: "reg.test/a:1"}, shared}, nil, plan.ImageFacts{
+		Registry: "reg.test", Neighbours: []plan.Neighbour{neighbour(t, "b:1")},
+	})
+	if got := m.Plan.Shared(); len(got) != 1 || got[0].Reference != shared.Reference {
+		t.Fatalf("shared are %v", got)
+	}
+	e := w.engine()
+	e.Images = shelf{world: w}
+	result, err := e.Remove(t.Context(), m)
+	if err != nil || result.Outcome != state.Succeeded {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if got := w.trace[len(w.trace)-2:]; !slices.Equal(got, []string{"prune 2 images", "forget"}) {
+		t.Errorf("the end is %q", got)
+	}
+}
+
+func neighbour(t *testing.T, image string) plan.Neighbour {
+	t.Helper()
+	n, err := plan.NewNeighbour(state.Record{Package: state.Package{
+		Name: "other", Data: spec.Package{Components: []spec.Component{{Name: "c", Images: []string{"reg.test/" + image}}}},
+	}}, "reg.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -26,6 +26,7 @@ type Removal struct {
 func (e Engine) Remove(ctx context.Context, m Removal) (Result, error) {
 	r, end := e.begin(ctx, m.Plan, m.Record)
 	defer end()
+	r.removing = true
 	if err := r.note(ctx, func(s *state.Record) {
 		s.Own = s.Own.Push(m.Inherited...)
 		s.Package = s.Package.Begin(m.Event)
@@ -37,14 +38,22 @@ func (e Engine) Remove(ctx context.Context, m Removal) (Result, error) {
 	if err == nil {
 		err = r.pruneImages(ctx)
 	}
-	if err == nil && r.Recorder != nil && (r.gone || len(r.record.Package.DeployedComponents) == 0) {
-		if err = r.survive(ctx, r.forget(ctx)); err == nil {
+	if err == nil && (r.gone && r.Recorder != nil || r.nothingLeft()) {
+		if !r.forgotten {
+			err = r.survive(ctx, r.forget(ctx))
+		}
+		if err == nil {
 			r.result.Outcome = state.Succeeded
 			return r.result, nil
 		}
 	}
 	err = r.finish(ctx, err, nil)
 	return r.result, err
+}
+
+// nothingLeft reports whether this is the end of a removal that leaves no component on record.
+func (r *run) nothingLeft() bool {
+	return r.removing && r.Recorder != nil && len(r.record.Package.DeployedComponents) == 0
 }
 
 // forget deletes the record, when nothing of the package is left.

@@ -258,10 +258,19 @@ func (c *candidates) reason(components []string) PruneReason {
 func (p Plan) WithImages(candidates []PruneImage, kept []Kept, f ImageFacts) Plan {
 	f.Pods = slices.DeleteFunc(slices.Clone(f.Pods), func(pod PodImage) bool { return p.replaces(pod.Release) })
 	gone, stays := JudgeImages(candidates, f)
-	p.Prune.Images = gone
+	p.Prune.Images, p.shared = gone, nil
+	for _, i := range candidates {
+		if slices.ContainsFunc(stays, func(k Kept) bool { return k.Image == i.Reference && k.By == byPackage }) {
+			p.shared = append(p.shared, i)
+		}
+	}
 	p.Prune.Kept = slices.Concat(p.Prune.Kept, kept, stays)
 	return finish(p)
 }
+
+// Shared returns the references that stay because other packages have them. Where all of these are being
+// removed at the same time, the last one is to take them.
+func (p Plan) Shared() []PruneImage { return p.shared }
 
 // replaces reports whether the plan uninstalls a release or installs it anew, and so ends the pods
 // that it has now.
@@ -277,6 +286,7 @@ func (p Plan) replaces(r object.Release) bool {
 // before what it names. The rest is kept, each with the reason.
 func JudgeImages(candidates []PruneImage, f ImageFacts) (gone []PruneImage, kept []Kept) {
 	for _, i := range candidates {
+		i.name = imageName(i.Reference)
 		if by, why := f.keeps(i); by != "" {
 			kept = append(kept, Kept{Image: i.Reference, By: by, Reason: why})
 			continue

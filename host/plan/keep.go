@@ -128,6 +128,7 @@ func (p *Plan) keepComponent(k Keep) bool {
 func (p *Plan) keepImage(k Keep) bool {
 	i := slices.IndexFunc(p.Prune.Images, func(i PruneImage) bool { return i.Reference == k.Image })
 	if i < 0 {
+		p.shared = slices.DeleteFunc(slices.Clone(p.shared), func(i PruneImage) bool { return i.Reference == k.Image })
 		return slices.ContainsFunc(p.Prune.Kept, func(has Kept) bool { return has.Image == k.Image })
 	}
 	p.Prune.Images = slices.Delete(p.Prune.Images, i, i+1)

@@ -49,7 +49,8 @@ type Plan struct {
 	// user may do is asked again each time.
 	Permissions []object.Permission `json:"permissions,omitempty"`
 
-	basis basis // what Permissions depend on beside the plan
+	basis  basis        // what Permissions depend on beside the plan
+	shared []PruneImage // kept for other packages only
 
 	// configDigest is covered by Digest and never marshalled: an unsalted digest lets short
 	// secrets be guessed.
