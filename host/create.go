@@ -85,6 +85,7 @@ func Create(ctx context.Context, o CreateOptions) (Created, error) {
 			o.say(event.Warn, "create", fmt.Sprintf("deleting temporary files: %v", err))
 		}
 	}()
+	defer o.trimCache()
 	made, err := o.assemble(ctx, work)
 	if err != nil {
 		return Created{}, err

@@ -37,7 +37,7 @@ func (o CreateOptions) world(work string) (create.World, func(), error) {
 	}
 	w := web{options}
 	return create.World{
-		Web: w, Charts: charts{chart.Packer{Repositories: w}, clones{work}}, Kustomize: kustomizer{}, Actions: actions,
+		Web: w, Charts: charts{chart.Packer{Repositories: w, TempDir: work}, clones{work}}, Kustomize: kustomizer{}, Actions: actions,
 		Images: puller{images: images, concurrency: o.Concurrency}, Repos: clones{work}, Skeletons: skeletons{options},
 	}, func() { _ = images.Close() }, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // FrameDir is a FrameCache in a folder. What cannot be read or written there is not there.
@@ -17,10 +18,13 @@ func (d FrameDir) path(key [sha256.Size]byte) string {
 
 // Get returns a frame that was put, or nil.
 func (d FrameDir) Get(key [sha256.Size]byte) []byte {
-	data, err := os.ReadFile(d.path(key))
+	path := d.path(key)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // its age is since when nobody used it
 	return data
 }
 

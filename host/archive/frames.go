@@ -144,7 +144,9 @@ func (w *FrameWriter) compressed(encoder *zstd.Encoder, plain []byte) []byte {
 		return data
 	}
 	data := encoder.EncodeAll(plain, nil)
-	w.cache.Put(key, data)
+	if len(data) < len(plain)/32*31 { // what does not get smaller is compressed as fast as it is read
+		w.cache.Put(key, data)
+	}
 	return data
 }
 

@@ -94,7 +94,7 @@ func (p Packer) fromRepository(ctx context.Context, repository, name, version st
 
 // index reads the index of a repository, which Helm reads from a file.
 func (p Packer) index(ctx context.Context, address string) (*repo.IndexFile, error) {
-	f, err := os.CreateTemp("", "zarf-host-index-*.yaml")
+	f, err := os.CreateTemp(p.TempDir, "zarf-host-index-*.yaml")
 	if err != nil {
 		return nil, err
 	}

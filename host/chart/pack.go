@@ -28,6 +28,8 @@ import (
 type Packer struct {
 	// Repositories gets charts from elsewhere. Nil refuses charts that need any.
 	Repositories Repositories
+	// TempDir is where temporary files go; empty is where the system has them.
+	TempDir string
 }
 
 // Repositories fetches what charts come from.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 )
@@ -42,6 +43,8 @@ func (s Store) Has(ctx context.Context, d digest.Digest, size int64) (bool, erro
 			return false, err
 		}
 		if verifier.Verified() {
+			now := time.Now()
+			_ = os.Chtimes(f.Name(), now, now) // its age is since when nobody used it
 			return true, nil
 		}
 	}

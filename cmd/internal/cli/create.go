@@ -40,8 +40,8 @@ func (r *root) createCmd() *cobra.Command {
 		Aliases: []string{"c"},
 		Short:   "Make a package of the zarf.yaml in a folder, with everything that it names",
 		Long: "Make a package of the zarf.yaml in a folder, the current one if none is named, with everything that\n" +
-			"it names: charts, manifests, images, files, git repositories. Zarf deploys it too. What was fetched\n" +
-			"and compressed is kept for the next time in the folder of --cache.",
+			"it names: charts, manifests, images, files, git repositories. What was fetched and compressed is kept\n" +
+			"for the next time in the folder of --cache.",
 		Example: "  zarf-host create shop --set VERSION=1.2.3 -o packages --confirm\n" +
 			"  SOURCE_DATE_EPOCH=1790000000 zarf-host create shop --reproducible --confirm",
 		Args: cobra.MaximumNArgs(1),
