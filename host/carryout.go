@@ -74,7 +74,7 @@ func (d *deployment) order(result *Result) apply.Deployment {
 	record.Package.NamespaceOverride = d.resolved.Config.NamespaceOverride
 	record.Package.CLIVersion = d.cliVersion()
 	return apply.Deployment{
-		Plan: result.Plan, Definition: d.definition, Selected: names(d.selected), Record: record,
+		Plan: result.Plan, Definition: d.inFull(), Selected: names(d.selected), Record: record,
 		Config: d.resolved.Config, SkipUnchanged: d.SkipUnchanged, Inherited: d.inherited(),
 		Identity: d.identity(), Accepted: acceptances(result.Plan, d.User),
 		Event: state.PackageEvent{

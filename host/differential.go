@@ -30,15 +30,23 @@ func (d *deployment) complete() {
 	}
 }
 
-// planned is the definition that the plan is made from: with the components that a differential
-// package leaves out whole as they are recorded, since they are in the full one and stay.
+// planned is the definition that the plan is made from, with nothing that it does not say.
 func (d *deployment) planned() spec.Package {
+	def := d.inFull()
+	if def.Extension.IsWhole() {
+		def.Build.Differential = false
+	}
+	return def
+}
+
+// inFull is the definition with the components that a differential package leaves out whole, as they
+// are recorded: they are in the full one and stay, in its order, by which they are removed some day.
+func (d *deployment) inFull() spec.Package {
 	def := d.definition
 	e := def.Extension
 	if !e.IsWhole() {
 		return def
 	}
-	def.Build.Differential = false // there is nothing that it does not say
 	byName := map[string]spec.Component{}
 	if d.record.Exists {
 		for _, name := range differential.Absent(d.definition) {
