@@ -283,3 +283,31 @@ func (s *site) connect() *cluster.Cluster {
 	}
 	return c
 }
+
+// TestPruneRemovedAtOnce: packages that share images and go at the same time see each other's records when
+// they plan. The last one takes what they shared, since nothing knows of it after that.
+func TestPruneRemovedAtOnce(t *testing.T) {
+	r := testregistry.Start(t, testregistry.Options{})
+	s := newSite(t)
+	s.init(r.Address(), "u", "p")
+	names := []string{"shop", "mall", "kiosk"}
+	for range 3 {
+		for _, name := range names {
+			source := images(t, name, "1.0.0", "c both:1 "+name+":1")
+			t.Cleanup(func() { s.remove(source) })
+			s.mustDeploy(source)
+		}
+		var all sync.WaitGroup
+		for _, name := range names {
+			all.Go(func() {
+				if _, err := s.removeWith(name); err != nil {
+					t.Errorf("removing %s: %v", name, err)
+				}
+			})
+		}
+		all.Wait()
+		if got := named(t, r); got != "" {
+			t.Fatalf("the registry has %s", got)
+		}
+	}
+}
