@@ -283,7 +283,7 @@ func comment(v cue.Value) string {
 	for _, group := range v.Doc() {
 		words = append(words, strings.Fields(group.Text())...)
 	}
-	return strings.Join(words, " ")
+	return strings.TrimPrefix(strings.Join(words, " "), "#")
 }
 
 // newContext makes the CUE context that the schemas of one Validator are compiled in.

@@ -26,11 +26,14 @@ type validation struct {
 
 func (r *root) validateCmd() *cobra.Command {
 	var schemaOnly bool
+	var as string
 	cmd := &cobra.Command{
 		Use:   "validate FILE…",
-		Short: "Check package definitions against the schema",
-		Long: "Check package definitions, folders that hold a zarf.yaml, or - for standard input. Every fault is\n" +
-			"reported as file:line:col: path: message. Exit code 0: valid; 1: invalid; 2: unreadable.",
+		Short: "Check package definitions and other files against their schemas",
+		Long: "Check package definitions, policies, plans and whatever else has a schema: files, folders that hold a\n" +
+			"zarf.yaml, or - for standard input. What a file is, its apiVersion and kind say, or its name: plugin.yaml,\n" +
+			"zarf-config.yaml; --schema says it of others. Every fault is reported as file:line:col: path: message.\n" +
+			"Exit code 0: valid; 1: invalid; 2: unreadable.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fmt.Errorf("validate what? usage: %s", cmd.UseLine())
@@ -38,7 +41,7 @@ func (r *root) validateCmd() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			v, err := validate.New()
+			check, err := checkAs(as, validate.Options{SchemaOnly: schemaOnly})
 			if err != nil {
 				return err
 			}
@@ -50,7 +53,7 @@ func (r *root) validateCmd() *cobra.Command {
 					unread = append(unread, err)
 					continue
 				}
-				result := v.File(name, data, validate.Options{SchemaOnly: schemaOnly})
+				result := check(name, data)
 				out.Files++
 				out.Valid = out.Valid && result.Valid()
 				out.Diagnostics = append(out.Diagnostics, result.Diagnostics...)
@@ -68,12 +71,34 @@ func (r *root) validateCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&schemaOnly, "schema-only", false, "leave out what a schema cannot express, and warnings")
-	r.outputFlag(cmd, "table", "json", "yaml")
+	cmd.Flags().StringVar(&as, "schema", "", "`name` of the schema that the files are checked against; by what they say of themselves if left out")
+	r.outputFlag(cmd, "table", "json", "yaml", "sarif", "github")
 	return cmd
 }
 
+// checkAs returns what checks a file: against the schema of a name, or the one that the file asks for.
+func checkAs(schema string, opts validate.Options) (func(name string, data []byte) validate.Result, error) {
+	v, err := validate.New()
+	if err != nil {
+		return nil, err
+	}
+	if schema == "" {
+		return func(name string, data []byte) validate.Result { return v.Any(name, data, opts) }, nil
+	}
+	s, err := validate.FindSchema(schema)
+	if err != nil {
+		return nil, err
+	}
+	return func(name string, data []byte) validate.Result { return v.FileAs(s, name, data, opts) }, nil
+}
+
 func (r *root) showValidation(v validation) error {
-	if r.format != "table" {
+	switch r.format {
+	case "github":
+		return render.Annotations(r.streams.Out, v.Diagnostics)
+	case "sarif":
+		return r.writeDocument(render.NewSARIF(r.version, v.Diagnostics))
+	case "json", "yaml":
 		return r.writeDocument(v)
 	}
 	warnings := 0
