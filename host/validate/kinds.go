@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -74,7 +75,7 @@ func (v *Validator) FileAs(s Schema, name string, data []byte, opts Options) Res
 }
 
 // Any checks a file of any kind: by the apiVersion and the kind of each of its documents, a
-// plugin.yaml and a zarf-config by their names, and as a package definition where it says nothing.
+// plugin.yaml, a zarf-config and a policy in CUE by their names, and as a package definition where it says nothing.
 // An apiVersion or kind that no schema is for is a fault.
 func (v *Validator) Any(name string, data []byte, opts Options) Result {
 	switch base := filepath.Base(name); base {
@@ -84,6 +85,17 @@ func (v *Validator) Any(name string, data []byte, opts Options) Result {
 		return v.FileOf(ConfigFile, name, data)
 	}
 	r := &report{file: name}
+	if filepath.Ext(name) == ".cue" { // only policies are written in it
+		_, err := v.PolicyFile(name, data)
+		var invalid *InvalidError
+		switch {
+		case errors.As(err, &invalid):
+			return Result{Diagnostics: invalid.Diagnostics}
+		case err != nil:
+			r.unreadable(err)
+		}
+		return r.result()
+	}
 	v.documents(r, data, opts, v.chooseAny)
 	return r.result()
 }
