@@ -11,7 +11,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT    := go tool -modfile=.ci/tools.mod golangci-lint
 
 # Packages without slow integration tests: everything but those that need the control plane.
-.PHONY: all build plugins devcluster devregistry demo test test-short bench chaos lint fmt clean FORCE
+.PHONY: all build plugins devcluster devregistry demo test test-short bench chaos conformance lint fmt clean FORCE
 
 all: build plugins devcluster
 
@@ -62,6 +62,11 @@ test-short: bin/zarf-host bin/plugins/guard.wasm bin/devregistry ## the tests th
 
 bench: plugins bin/devcluster bin/devregistry ## the speeds that we claim, as ratios
 	@go test -run '^$$' -bench . -benchtime 3x ./host/bundle ./host/plan ./host/wasm ./host/validate ./host/registry ./host/internal/airgap
+
+CORPUS ?= ../shared/corpus
+
+conformance: ## agreement with a labelled corpus, class by class, and each disagreement: make conformance CORPUS=DIR
+	@go test -count=1 -v -run '^TestConformance$$' ./host/validate -corpus $(abspath $(CORPUS))
 
 chaos: bin/zarf-host bin/plugins/guard.wasm bin/devcluster bin/devregistry ## kill the program at every mutating request
 	@.ci/test chaos

@@ -155,3 +155,43 @@ func TestEachSchemaIsExported(t *testing.T) {
 		t.Errorf("got %v, want an error that names the nearest schema", err)
 	}
 }
+
+// The example for editors has the schema that this program exports, and is valid by it; -update
+// writes it anew.
+func TestEditorExample(t *testing.T) {
+	const folder = "../../examples/03-editor/"
+	v := newValidator(t)
+	s, err := FindSchema("package")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := v.Export(s, FormatJSONSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(folder+"zarf.schema.json", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(folder + "zarf.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("the schema of the example is not the exported one: run the test with -update")
+	}
+	data, err := os.ReadFile(folder + "zarf.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, _, _ := strings.Cut(string(data), "\n"); line != "# yaml-language-server: $schema=zarf.schema.json" {
+		t.Errorf("the first line is %q", line)
+	}
+	if result := v.File("zarf.yaml", data, Options{}); len(result.Diagnostics) > 0 {
+		t.Error(lines(result))
+	}
+	if err := compileJSON(t, v, "package").Validate(tree(t, data)); err != nil {
+		t.Error(err)
+	}
+}
