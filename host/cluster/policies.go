@@ -103,4 +103,3 @@ func (c *Cluster) RemovePolicy(ctx context.Context, name string) (bool, error) {
 	}
 	return true, nil
 }
-

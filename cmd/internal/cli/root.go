@@ -72,7 +72,7 @@ func (r *root) command() *cobra.Command {
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	pkg.AddCommand(verbs()...)
 	cmd.AddCommand(verbs()...)
-	cmd.AddCommand(pkg, r.planCmd(), r.statusCmd(), r.historyCmd(), r.redeployCmd(), r.stateCmd(), r.validateCmd(), r.schemaCmd(), r.pluginCmd(), r.initCmd(), r.inventoryCmd(), r.diffCmd(), r.versionCmd(), r.toolsCmd())
+	cmd.AddCommand(pkg, r.planCmd(), r.statusCmd(), r.historyCmd(), r.redeployCmd(), r.stateCmd(), r.validateCmd(), r.schemaCmd(), r.pluginCmd(), r.policyCmd(), r.initCmd(), r.inventoryCmd(), r.diffCmd(), r.versionCmd(), r.toolsCmd())
 	return cmd
 }
 
