@@ -196,6 +196,7 @@ func FuzzFile(f *testing.F) {
 	}
 	f.Add([]byte("a: &a [*a]"))
 	f.Add([]byte("<<: *x"))
+	f.Add([]byte(`{"apiVersion": "zarf-host.dev/v1alpha1", "kind": "Plan", "prune": {"objects": [1]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, d := range v.File("zarf.yaml", data, Options{}).Diagnostics {
 			if d.Message == "" || strings.Contains(d.Message, "disjunction") || strings.Contains(d.Message, "_|_") {
@@ -203,6 +204,7 @@ func FuzzFile(f *testing.F) {
 			}
 		}
 		v.FileOf(DeployConfig, "deploy-config.yaml", data)
+		v.Any("any.yaml", data, Options{})
 	})
 }
 
