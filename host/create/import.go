@@ -174,7 +174,7 @@ func (c *composing) fromSkeleton(ctx context.Context, at level, own compose.Comp
 	if name == "" {
 		name = own.Name
 	}
-	// The path by which the package names what was imported is the same whereever it is created.
+	// The path by which the package names what was imported is the same wherever it is created.
 	folder := path.Join(".zarf-imports", strings.TrimPrefix(skeleton.Digest(), "sha256:")[:12], name)
 	where := filepath.Join(c.options.Work, filepath.FromSlash(folder))
 	if err := os.MkdirAll(where, 0o700); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/cuecontext"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/format"
@@ -69,7 +70,7 @@ func decodeJSON(data []byte) (any, error) {
 // check reports each place at which the document is not what the constraint wants. Nothing that CUE
 // says is shown, since that repeats values: only the place, the policy's own words, else its constraint.
 func (c *Constraint) check(r *report, root *node) {
-	document := c.value.Context().BuildExpr(root.expr())
+	document := cuecontext.New().BuildExpr(root.expr())
 	err := c.value.Unify(document).Validate(cue.Concrete(true), cue.All())
 	seen := map[string]bool{}
 	violated := func(where path) {

@@ -31,7 +31,7 @@ func Build(ctx context.Context, dir string, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a folder to build in: %w", err)
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	out := filepath.Join(work, "plugin.wasm")
 	compile := map[Language]func(context.Context, job) error{
 		Go: buildGo, C: buildC, Rust: buildRust, AssemblyScript: buildAssemblyScript,
