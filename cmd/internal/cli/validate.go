@@ -27,6 +27,7 @@ type validation struct {
 func (r *root) validateCmd() *cobra.Command {
 	var schemaOnly bool
 	var as string
+	var rules validatePolicies
 	cmd := &cobra.Command{
 		Use:   "validate FILE…",
 		Short: "Check package definitions and other files against their schemas",
@@ -40,8 +41,12 @@ func (r *root) validateCmd() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			check, err := checkAs(as, validate.Options{SchemaOnly: schemaOnly})
+			if err != nil {
+				return err
+			}
+			policies, err := rules.read(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
@@ -54,6 +59,7 @@ func (r *root) validateCmd() *cobra.Command {
 					continue
 				}
 				result := check(name, data)
+				result.Diagnostics = append(result.Diagnostics, violations(policies, name, data)...)
 				out.Files++
 				out.Valid = out.Valid && result.Valid()
 				out.Diagnostics = append(out.Diagnostics, result.Diagnostics...)
@@ -70,6 +76,7 @@ func (r *root) validateCmd() *cobra.Command {
 			return nil
 		},
 	}
+	rules.add(cmd.Flags())
 	cmd.Flags().BoolVar(&schemaOnly, "schema-only", false, "leave out what a schema cannot express, and warnings")
 	cmd.Flags().StringVar(&as, "schema", "", "`name` of the schema that the files are checked against; by what they say of themselves if left out")
 	r.outputFlag(cmd, "table", "json", "yaml", "sarif", "github")

@@ -146,6 +146,10 @@ func TestClusterPolicy(t *testing.T) {
 		t.Error("a denied deployment left a record")
 	}
 
+	// On request, what needs no cluster by itself.
+	w.want(w.run(1, "validate", "ruled/zarf.yaml", "--cluster-policies"), "zarf.yaml:2:1: metadata.vendor: policy vendor: every package names its vendor")
+	w.run(0, "validate", "ruled/zarf.yaml")
+
 	// Who may not read the policies learns it before anything changes.
 	w.want(w.run(5, "deploy", pkg, "--confirm", "--as", "nobody"), `configmaps in namespace "zarf"`)
 	w.run(0, "policy", "remove", "vendor", "--confirm")
