@@ -40,7 +40,7 @@ func checkReleaseName(name string) error {
 
 // identity is what tells the package from others of its name.
 func (d *deployment) identity() state.Identity {
-	return state.Identity{OriginalName: d.originalName, Repository: repository(d.pkg.Source())}
+	return state.Identity{OriginalName: d.originalName, Repository: repository(d.pkg.Source()), Signer: d.pkg.Signer()}
 }
 
 // conflicts are the collisions of a plan as plugins see them.

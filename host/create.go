@@ -15,6 +15,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/create"
 	"github.com/zarf-host/zarf-host/host/event"
 	"github.com/zarf-host/zarf-host/host/hook"
+	"github.com/zarf-host/zarf-host/host/signature"
 	"github.com/zarf-host/zarf-host/host/spec"
 )
 
@@ -48,6 +49,8 @@ type CreateOptions struct {
 	Machine bool
 	// CacheDir keeps what was fetched and compressed for the next time; empty keeps nothing.
 	CacheDir string
+	// Key, if not nil, signs the package.
+	Key *signature.PrivateKey
 	// Confirm is shown the composed definition and may say no; nil means yes.
 	Confirm func(ctx context.Context, pkg spec.Package) (bool, error)
 }
@@ -134,6 +137,11 @@ func (o CreateOptions) assemble(ctx context.Context, work string) (assembled, er
 	var out assembled
 	if out.pkg, out.files, err = resolved.Finish(files, o.stamp(), difference.edit); err != nil {
 		return assembled{}, err
+	}
+	if o.Key != nil {
+		if out.pkg, out.files, err = signFiles(out.pkg, out.files, *o.Key); err != nil {
+			return assembled{}, err
+		}
 	}
 	out.outcomes, err = o.askPreCreate(ctx, out.pkg)
 	return out, err

@@ -29,8 +29,10 @@ type Inspected struct {
 	DefinitionYAML []byte
 	Digest         string
 	Signed         bool
-	Verified       bool
-	Unverified     string // why it is not verified
+	// Signer is the key whose signature was verified, empty if none was.
+	Signer     string
+	Verified   bool
+	Unverified string // why it is not verified
 }
 
 // Images are the references of all images of the package, each once, as its author wrote them.
@@ -58,7 +60,7 @@ func Inspect(ctx context.Context, o InspectOptions) (Inspected, error) {
 	defer func() { _ = p.Close() }() // only read from
 	integrity := p.Integrity()
 	return Inspected{
-		Definition: p.Definition(), DefinitionYAML: p.DefinitionYAML(), Digest: p.Digest(), Signed: p.Signed(),
+		Definition: p.Definition(), DefinitionYAML: p.DefinitionYAML(), Digest: p.Digest(), Signed: p.Signed(), Signer: p.Signer(),
 		Verified: integrity.OK, Unverified: integrity.Reason,
 	}, nil
 }

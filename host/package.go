@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/zarf-host/zarf-host/host/bundle"
 	"github.com/zarf-host/zarf-host/host/event"
@@ -25,6 +27,8 @@ type OpenOptions struct {
 	PlainHTTP bool
 	// InsecureSkipTLSVerify accepts any certificate of a server.
 	InsecureSkipTLSVerify bool
+	// Verification says whose signature the package must have.
+	Verification Verification
 	// Sink is told of what is tried again. The operations use their own.
 	Sink event.Sink
 }
@@ -33,6 +37,7 @@ type OpenOptions struct {
 type Package struct {
 	bundle *bundle.Bundle
 	source string
+	signer string
 }
 
 // Open opens a package: an archive, the .part000 file of a split one, a folder, an oci:// reference,
@@ -47,7 +52,11 @@ func Open(ctx context.Context, ref string, o OpenOptions) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Package{bundle: b, source: source.Clean(ref)}, nil
+	signer, err := o.Verification.check(ctx, b)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening package %q: %w", source.Clean(ref), err), b.Close())
+	}
+	return &Package{bundle: b, source: source.Clean(ref), signer: signer}, nil
 }
 
 // openOptions say how the package of an operation is opened.
@@ -72,7 +81,11 @@ func (p *Package) Digest() string { return p.bundle.Digest() }
 // Source returns where the package came from, without credentials.
 func (p *Package) Source() string { return p.source }
 
-// Signed reports whether the package claims a signature. Signatures are not verified yet.
+// Signer is the fingerprint of the key whose signature was verified when the package was opened,
+// "sha256:…", empty if none was.
+func (p *Package) Signer() string { return p.signer }
+
+// Signed reports whether the package claims a signature: Signer says whether that was verified.
 func (p *Package) Signed() bool { return p.bundle.Signed() }
 
 // Integrity says what was checked when the package was opened.

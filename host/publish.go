@@ -15,6 +15,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/event"
 	"github.com/zarf-host/zarf-host/host/image"
 	"github.com/zarf-host/zarf-host/host/registry"
+	"github.com/zarf-host/zarf-host/host/signature"
 	"github.com/zarf-host/zarf-host/host/source"
 	"github.com/zarf-host/zarf-host/host/spec"
 )
@@ -33,6 +34,8 @@ type PublishOptions struct {
 	Flavor string
 	// Machine records the names of machine and user in a skeleton.
 	Machine bool
+	// Key, if not nil, signs what is published. A package that is signed already is refused then.
+	Key *signature.PrivateKey
 }
 
 // Published is a package that a registry has.
@@ -77,6 +80,14 @@ func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	if !opened.Verified() {
 		return Published{}, &PreflightError{Problems: []string{"the package cannot be verified: " + opened.Integrity().Reason}}
 	}
+	if o.Key != nil {
+		signed, err := reopenSigned(ctx, opened, *o.Key, work)
+		if err != nil {
+			return Published{}, err
+		}
+		defer func() { _ = signed.Close() }() // only read from
+		opened = signed
+	}
 	out, err := o.publish(ctx, opened)
 	out.Skeleton = skeleton
 	return out, err
@@ -90,7 +101,15 @@ func (o PublishOptions) open(ctx context.Context, work string) (b *bundle.Bundle
 			Bundle:       bundle.Options{Limits: options.Limits, SHA256: options.SHA256, Concurrency: options.Concurrency},
 			Architecture: options.Architecture, PlainHTTP: o.PlainHTTP, InsecureSkipTLSVerify: o.InsecureSkipTLSVerify, Sink: o.Sink,
 		})
-		return b, false, err
+		if err != nil {
+			return nil, false, err
+		}
+		if signer, err := options.Verification.check(ctx, b); err != nil {
+			return nil, false, errors.Join(err, b.Close())
+		} else if b.Signed() && signer == "" {
+			o.say(event.Warn, "open", "the package is signed, and its signature was not verified")
+		}
+		return b, false, nil
 	}
 	file, err := o.skeleton(ctx, work)
 	if err != nil {

@@ -56,6 +56,11 @@ func Pull(ctx context.Context, o PullOptions) (Pulled, error) {
 		return Pulled{}, err
 	}
 	defer func() { _ = b.Close() }() // only read from
+	if signer, err := options.Verification.check(ctx, b); err != nil {
+		return Pulled{}, err
+	} else if b.Signed() && signer == "" {
+		o.say(event.Warn, "open", "the package is signed, and its signature was not verified")
+	}
 	if !b.Verified() {
 		return Pulled{}, &PreflightError{Problems: []string{"the package cannot be verified: " + b.Integrity().Reason}}
 	}

@@ -149,7 +149,7 @@ func openToRead(ctx context.Context, source, what string, o OpenOptions) (*Packa
 			o.Sink.Emit(event.Event{Level: event.Warn, Step: "open", Message: message})
 		}
 	}
-	if p.Signed() {
+	if p.Signed() && p.Signer() == "" {
 		warn("the package is signed, and its signature was not verified")
 	}
 	if integrity := p.Integrity(); !integrity.OK {

@@ -38,7 +38,10 @@ func (d *deployment) open(ctx context.Context) (err error) {
 		checked = "checked what the registry declares of %d files, each of which is verified when it is fetched; package digest %s"
 	}
 	d.say(event.Info, "open", fmt.Sprintf(checked, integrity.Files, integrity.Digest))
-	if d.pkg.Signed() {
+	switch {
+	case d.pkg.Signer() != "":
+		d.say(event.Info, "open", "verified the signature: the key is "+d.pkg.Signer())
+	case d.pkg.Signed():
 		d.say(event.Warn, "open", "the package is signed, and its signature was not verified")
 	}
 	d.complete()

@@ -6,8 +6,8 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/rsa"
-	_ "crypto/sha256" // the hashes that keys sign with
-	_ "crypto/sha512"
+	"crypto/sha256"
+	_ "crypto/sha512" // a hash that keys sign with
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -157,6 +157,15 @@ func hashed(h crypto.Hash, content []byte) []byte {
 	sum := h.New()
 	sum.Write(content)
 	return sum.Sum(nil)
+}
+
+// Fingerprint names the key: "sha256:" and the SHA-256 of its PKIX form in hex.
+func (k PublicKey) Fingerprint() (string, error) {
+	der, err := marshalPublic(k)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(der)), nil
 }
 
 func marshalPublic(k PublicKey) ([]byte, error) {

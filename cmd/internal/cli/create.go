@@ -31,6 +31,7 @@ type createFlags struct {
 	machine        bool
 	noCache        bool
 	skipSBOM       bool
+	signing        signingKeyFlags
 }
 
 func (r *root) createCmd() *cobra.Command {
@@ -67,6 +68,7 @@ func (f *createFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.machine, "with-build-machine-info", false, "record the names of this machine and user in the package")
 	flags.BoolVar(&f.noCache, "no-cache", false, "neither use nor keep what was fetched and compressed")
 	flags.BoolVar(&f.skipSBOM, "skip-sbom", false, "accepted for scripts that give it: no SBOM is made in any case")
+	f.signing.add(flags)
 	flags.StringArrayVar(&f.plugins, "plugin", nil, "WASM `module` to ask at the hooks that it declares; repeatable")
 	flags.StringArrayVar(&f.pluginConfigs, "plugin-config", nil, "configuration of a plugin, NAME=FILE or NAME.key=value; repeatable")
 	flags.StringArrayVar(&f.grants, "grant", nil, "what a plugin may ask for, NAME=CAPABILITY; repeatable")
@@ -97,6 +99,9 @@ func (r *root) create(ctx context.Context, f createFlags, args []string) error {
 		return fmt.Errorf("--max-package-size is %d, want 0 or more megabytes", f.maxSize)
 	}
 	if o.BuildTime, err = buildTime(f.reproducible, os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
+		return err
+	}
+	if o.Key, err = f.signing.read(ctx, r); err != nil {
 		return err
 	}
 	common, closePlugins, err := r.common(ctx, f.operationFlags, 0)

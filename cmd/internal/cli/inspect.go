@@ -99,7 +99,7 @@ func (r *root) inspect(ctx context.Context, o host.InspectOptions) (host.Inspect
 	if err != nil {
 		return p, err
 	}
-	if p.Signed {
+	if p.Signed && p.Signer == "" {
 		r.sink().Emit(event.Event{Level: event.Warn, Step: "open", Message: "the package is signed, and its signature was not verified"})
 	}
 	if !p.Verified {

@@ -15,6 +15,7 @@ func (r *root) publishCmd() *cobra.Command {
 		o       host.PublishOptions
 		confirm bool
 		retries int
+		key     signingKeyFlags
 	)
 	cmd := &cobra.Command{
 		Use:     "publish PACKAGE|DIRECTORY oci://HOST/PATH",
@@ -30,6 +31,10 @@ func (r *root) publishCmd() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Common, o.Source, o.Target = r.remoteCommon(source), args[0], args[1]
 			o.Retries = pushRetries(retries)
+			var err error
+			if o.Key, err = key.read(cmd.Context(), r); err != nil {
+				return err
+			}
 			done, err := host.Publish(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -44,6 +49,7 @@ func (r *root) publishCmd() *cobra.Command {
 	f.StringVarP(&o.Flavor, "flavor", "f", "", "`flavor` of the components of a skeleton, beside those without one")
 	f.BoolVar(&o.Machine, "with-build-machine-info", false, "record the names of this machine and user in a skeleton")
 	retriesFlag(f, &retries)
+	key.add(f)
 	r.outputFormatFlag(cmd, "table", "json", "yaml", "name")
 	return cmd
 }

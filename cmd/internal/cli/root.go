@@ -66,7 +66,7 @@ func (r *root) command() *cobra.Command {
 	cmd.SetVersionTemplate(r.versionLine())
 
 	verbs := func() []*cobra.Command {
-		return []*cobra.Command{r.deployCmd(), r.removeCmd(), r.listCmd(), r.inspectCmd(), r.mirrorCmd(), r.createCmd(), r.publishCmd(), r.pullCmd()}
+		return []*cobra.Command{r.deployCmd(), r.removeCmd(), r.listCmd(), r.inspectCmd(), r.mirrorCmd(), r.createCmd(), r.publishCmd(), r.pullCmd(), r.signCmd(), r.verifyCmd()}
 	}
 	pkg := &cobra.Command{Use: "package", Aliases: []string{"p"}, Short: "The verbs that Zarf has under this name",
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}

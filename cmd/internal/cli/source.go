@@ -14,10 +14,16 @@ import (
 type sourceFlags struct {
 	shasum      string
 	concurrency int
+	verify      verifyFlags
 }
 
 func (s *sourceFlags) add(cmd *cobra.Command) {
-	f := cmd.Flags()
+	s.addFetch(cmd.Flags())
+	s.verify.add(cmd.Flags())
+}
+
+// addFetch adds what says how packages are fetched.
+func (s *sourceFlags) addFetch(f *pflag.FlagSet) {
 	f.StringVar(&s.shasum, "shasum", "", "`sha256` that the archive must have; https:// sources need it, and it pins oci:// ones")
 	f.IntVar(&s.concurrency, "oci-concurrency", 6, "how many files are fetched from a registry at once")
 }
@@ -89,5 +95,6 @@ func (r *root) open(s sourceFlags) host.OpenOptions {
 	return host.OpenOptions{
 		SHA256: s.shasum, Concurrency: s.concurrency, Architecture: r.remote.architecture,
 		PlainHTTP: r.remote.plainHTTP, InsecureSkipTLSVerify: r.remote.skipTLSVerify, Sink: r.sink(),
+		Verification: s.verify.verification(),
 	}
 }
