@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/zarf-host/zarf-host/host/cluster"
 	"github.com/zarf-host/zarf-host/host/event"
+	"github.com/zarf-host/zarf-host/host/registry"
 	"github.com/zarf-host/zarf-host/host/state"
 )
 
@@ -24,6 +26,12 @@ type InitOptions struct {
 	// Git is where repositories are pushed; its address may be empty.
 	Git  state.GitServer
 	Sink event.Sink
+	// Replace puts the services that are named here in the place of those that the cluster has. Pods pull
+	// with the former credentials until their package is deployed again.
+	Replace bool
+	// PlainHTTP and InsecureSkipTLSVerify say how the registry may be asked whether it accepts the
+	// credentials.
+	PlainHTTP, InsecureSkipTLSVerify bool
 }
 
 // InitResult is what Init did.
@@ -56,7 +64,7 @@ func Init(ctx context.Context, o InitOptions) (InitResult, error) {
 	if err != nil {
 		return InitResult{}, err
 	}
-	if exists && (has.RegistryInfo.Configured() || has.GitServer.Configured()) {
+	if exists && !o.Replace && (has.RegistryInfo.Configured() || has.GitServer.Configured()) {
 		return o.again(has)
 	}
 	family, err := conn.IPFamily(ctx)
@@ -64,6 +72,9 @@ func Init(ctx context.Context, o InitOptions) (InitResult, error) {
 		return InitResult{}, err
 	}
 	wanted := o.state(has, exists, family)
+	if err := o.tryRegistry(ctx, wanted); err != nil {
+		return InitResult{}, err
+	}
 	if err := conn.EnsureNamespace(ctx); err != nil {
 		return InitResult{}, err
 	}
@@ -71,6 +82,38 @@ func Init(ctx context.Context, o InitOptions) (InitResult, error) {
 		return InitResult{}, err
 	}
 	return InitResult{Changed: true, Registry: wanted.RegistryInfo.Address, Git: wanted.GitServer.Address}, nil
+}
+
+// tryLimit bounds the attempt to reach the registry.
+const tryLimit = 10 * time.Second
+
+// tryRegistry asks the registry for an image, so that credentials which it does not accept are found out
+// now and not by whoever deploys first. Where it cannot be asked from here that is only said.
+func (o InitOptions) tryRegistry(ctx context.Context, wanted state.Cluster) error {
+	if !o.Registry.Configured() {
+		return nil
+	}
+	common := Common{Sink: o.Sink, PlainHTTP: o.PlainHTTP, InsecureSkipTLSVerify: o.InsecureSkipTLSVerify}.defaulted()
+	common.Retries = 1
+	client, err := (&services{common: common, state: wanted}).registry(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }() // nothing was written
+	within, cancel := context.WithTimeout(ctx, tryLimit)
+	defer cancel()
+	_, err = client.Digests(within, wanted.RegistryInfo.Address+"/zarf-host/probe:none")
+	switch {
+	case err == nil:
+	case registry.Unauthorized(err):
+		return &PreflightError{Problems: []string{fmt.Sprintf(
+			"registry %q does not accept the credentials of user %q", wanted.RegistryInfo.Address, wanted.RegistryInfo.PushUsername)}}
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	default:
+		o.Sink.Emit(event.Event{Level: event.Warn, Step: "init", Message: "whether the registry accepts the credentials could not be tried from here: " + err.Error()})
+	}
+	return nil
 }
 
 func (o InitOptions) check() error {
@@ -130,7 +173,9 @@ func (e *InitialisedError) Error() string {
 func (e *InitialisedError) Unwrap() error { return ErrInitialised }
 
 // Hint says how services are changed.
-func (e *InitialisedError) Hint() string { return "Zarf's `tools update-creds` changes them" }
+func (e *InitialisedError) Hint() string {
+	return "--replace puts these in their place: pods pull with the former credentials until their package is deployed again"
+}
 
 func (o InitOptions) registry() state.Registry {
 	r := o.Registry
@@ -161,7 +206,15 @@ func (o InitOptions) state(has state.Cluster, exists bool, family string) state.
 	if o.StorageClass != "" {
 		s.StorageClass = o.StorageClass
 	}
-	s.RegistryInfo, s.GitServer = o.registry(), o.git()
+	if o.Registry.Configured() || !o.Replace {
+		secret := s.RegistryInfo.Secret
+		if s.RegistryInfo = o.registry(); s.RegistryInfo.Secret == "" {
+			s.RegistryInfo.Secret = secret
+		}
+	}
+	if o.Git.Configured() || !o.Replace {
+		s.GitServer = o.git()
+	}
 	if s.RegistryInfo.Configured() && s.RegistryInfo.Secret == "" {
 		s.RegistryInfo.Secret = rand.Text() + rand.Text()
 	}

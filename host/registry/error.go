@@ -45,8 +45,7 @@ func (e *PushError) Hint() string {
 		return "the package itself is at fault: get it again"
 	case errors.Is(e.Err, errMissingBlob):
 		return "the registry must have what a differential package leaves out: deploy its base first, or the full package"
-	case errors.As(e.Err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden),
-		errors.Is(e.Err, auth.ErrBasicCredentialNotFound):
+	case Unauthorized(e.Err):
 		return "the push credentials in the state of the cluster are not accepted there"
 	case errors.As(e.Err, &answer) && answer.StatusCode == http.StatusRequestEntityTooLarge:
 		return "something in front of the registry limits the size of uploads: raise its limit"
@@ -133,6 +132,13 @@ func answered(err error) bool {
 // Unreachable reports whether err says that the registry did not answer: nothing else that is asked of
 // it now fares better.
 func Unreachable(err error) bool { return err != nil && !answered(err) && transient(err) }
+
+// Unauthorized reports whether err says that a registry does not accept the credentials, or wants some.
+func Unauthorized(err error) bool {
+	var answer *errcode.ErrorResponse
+	return errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden) ||
+		errors.Is(err, auth.ErrBasicCredentialNotFound)
+}
 
 // forgotten tells whether the registry lost something that it had: an upload under way, or a blob that
 // it had confirmed. It was restarted, or cleaned up.

@@ -19,6 +19,25 @@ import (
 // askConcurrency is how many questions are under way at once.
 const askConcurrency = 6
 
+// AskError says that a registry did not tell what it has.
+type AskError struct {
+	Registry string // its address
+	Err      error
+}
+
+func (e *AskError) Error() string {
+	return fmt.Sprintf("asking the registry at %s: %v", e.Registry, e.Err)
+}
+func (e *AskError) Unwrap() error { return e.Err }
+
+// Hint says what can be done about it.
+func (e *AskError) Hint() string {
+	if Unauthorized(e.Err) {
+		return "the credentials in the state of the cluster are not accepted there: init --replace puts others in their place"
+	}
+	return ""
+}
+
 // Digests asks for the digests that the registry has under references, "…:tag" or "…@sha256:…", by
 // HEAD alone. A reference that it does not have is not in the answer. A push by this client does not
 // ask again for what it has.
@@ -60,7 +79,7 @@ func (c *Client) Digests(ctx context.Context, references ...string) (map[string]
 		})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("asking the registry at %s: %w", c.opts.Address, err)
+		return nil, &AskError{Registry: c.opts.Address, Err: err}
 	}
 	return found, nil
 }

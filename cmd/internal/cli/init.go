@@ -27,6 +27,7 @@ func (r *root) initCmd() *cobra.Command {
 				return err
 			}
 			o.Cluster, o.Sink = r.cluster(), r.sink()
+			o.PlainHTTP, o.InsecureSkipTLSVerify = r.remote.plainHTTP, r.remote.skipTLSVerify
 			if !confirm {
 				yes, err := r.prompts().ask(cmd.Context(), fmt.Sprintf("use registry %q and git server %q in this cluster?", o.Registry.Address, o.Git.Address), false)
 				if err != nil {
@@ -49,6 +50,7 @@ func (r *root) initCmd() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&o.Replace, "replace", false, "put the services named here in the place of those that the cluster has")
 	f.BoolVarP(&confirm, "confirm", "c", false, "go on without asking")
 	f.StringVar(&o.StorageClass, "storage-class", "", "storage `class` that packages use")
 	f.StringVar(&o.Registry.Address, "registry-url", "", "`address` of the registry, without a scheme")
