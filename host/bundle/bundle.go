@@ -190,7 +190,7 @@ func (b *Bundle) Integrity() Integrity { return b.integrity }
 // may be looked at, not deployed. It says nothing about who made the package: see Signed.
 func (b *Bundle) Verified() bool { return b.integrity.OK }
 
-// Signed reports whether the package claims a signature, which nothing here verifies.
+// Signed reports whether the package claims a signature, which is for whoever has a key to verify.
 func (b *Bundle) Signed() bool {
 	if b.definition.Build.Signed != nil {
 		return *b.definition.Build.Signed
