@@ -26,6 +26,7 @@ func ForDeploy(f Facts) Plan {
 	d.refusals()
 	hooksLeft(&d.p, f)
 	d.unrecorded()
+	d.unknownKinds()
 	d.p.SameAsDeployed = d.sameAsDeployed()
 	d.p.Blocked = append(d.p.Blocked, RenderedTwice(f.Wanted)...)
 	d.p.Blocked = append(d.p.Blocked, busy(d.p, f.Releases)...)

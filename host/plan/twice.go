@@ -46,3 +46,19 @@ func (d *deployment) unrecorded() {
 			"without it, whatever else the package had is forgotten", d.Package.Name, strings.Join(found, ", "), d.Package.Name)
 	}
 }
+
+// unknownKinds warns of objects whose kind neither the cluster serves nor anything of the package brings.
+// An operator of the package may still register it, so that it is no fault.
+func (d *deployment) unknownKinds() {
+	if d.Access == nil {
+		return
+	}
+	for _, w := range d.Wanted {
+		for _, o := range w.Objects {
+			if _, known := d.Access.Kinds[o.GroupKind()]; !known {
+				d.warn("%s of release %s is of kind %s in %s, which the cluster does not serve and no definition in the package brings: "+
+					"installing it fails unless something registers the kind before", o.Ref, w.Release, o.Kind, o.APIVersion)
+			}
+		}
+	}
+}

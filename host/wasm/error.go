@@ -78,7 +78,7 @@ func (e *Error) Hint() string {
 		}
 		return "see what the module is and asks for with `zarf-host plugin inspect`"
 	case KindRequest:
-		return "compare the plugin's configuration with its schema, shown by `zarf-host plugin inspect`"
+		return "compare the plugin's configuration with its schema, shown by `zarf-host plugin inspect MODULE -o json`"
 	default:
 		return ""
 	}

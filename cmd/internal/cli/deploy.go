@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -189,6 +190,11 @@ func onePackage(cmd *cobra.Command, args []string) error {
 	case 0:
 		return fmt.Errorf("which package? usage: %s", cmd.UseLine())
 	default:
+		for _, scope := range []plan.Scope{plan.ScopeAll, plan.ScopeClusterResources, plan.ScopeImages} {
+			if slices.Contains(args, string(scope)) {
+				return fmt.Errorf("%q is taken for a second package: --prune takes its value with =, as in --prune=%s", scope, scope)
+			}
+		}
 		return fmt.Errorf("one package at a time, not %d: usage: %s", len(args), cmd.UseLine())
 	}
 }
