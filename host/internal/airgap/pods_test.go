@@ -291,6 +291,7 @@ func TestConnected(t *testing.T) {
 	proxy := r.Proxy(t)
 	s := newSite(t)
 	s.init(strings.TrimPrefix(proxy.URL(), "http://"), "u", "p")
+	proxy.Reset() // the credentials were tried
 	file, ns := workloadPackage(t, s)
 	s.mustDeploy(file, func(o *host.DeployOptions) { o.Connected = true })
 	if n := proxy.Count(); n != 0 {

@@ -73,7 +73,8 @@ func TestPruneRights(t *testing.T) {
 	everything := []string{"*"}
 	s.Allow(t, user, "shop", rbac.PolicyRule{Verbs: everything, APIGroups: everything, Resources: everything})
 	s.Allow(t, user, state.Namespace,
-		rbac.PolicyRule{Verbs: []string{"get", "create", "update", "patch", "delete"}, APIGroups: everything, Resources: []string{"secrets", "leases"}})
+		rbac.PolicyRule{Verbs: []string{"get", "create", "update", "patch", "delete"}, APIGroups: everything, Resources: []string{"secrets", "leases"}},
+		rbac.PolicyRule{Verbs: []string{"list"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}) // the policies of the cluster
 	s.Allow(t, user, "", rbac.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"namespaces"}})
 	v2 := images(t, "shop", "2.0.0", "web x:2")
 	for name, try := range map[string]func() (host.Result, error){
