@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/zarf-host/zarf-host/host"
 	"github.com/zarf-host/zarf-host/host/internal/testcluster"
 )
 
@@ -33,7 +34,10 @@ spec:
       port: %d
 `
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	host.PluginChildMain() // for the guard of a benchmark
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	port, err := forward.listen()
