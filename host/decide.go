@@ -32,7 +32,7 @@ func (d *deployment) observe(ctx context.Context) (plan.Plan, error) {
 	if d.conn == nil {
 		return plan.ForDeploy(facts), nil
 	}
-	var refused reads
+	refused := d.unread
 	var err error
 	d.record, err = readRecord(ctx, d.conn, d.charts, d.recordName(), d.resolved.Config.NamespaceOverride)
 	if err = refused.unless(err); err != nil {

@@ -24,6 +24,9 @@ type PolicyPlugins struct {
 type guarded struct {
 	policies []Policy
 	bound    []*boundPlugin
+	// unread has the refusal to read the cluster's policies. It fails the preflight with whatever else is
+	// refused.
+	unread reads
 }
 
 // guard reads the cluster's policies, where there is a cluster, and loads the plugins of all policies and
@@ -32,7 +35,7 @@ func (g *guarded) guard(ctx context.Context, c *Common, conn *cluster.Cluster, p
 	g.policies = slices.Clone(c.Policies)
 	if conn != nil {
 		more, err := ClusterPolicies(ctx, conn)
-		if err != nil {
+		if err = g.unread.unless(err); err != nil {
 			return err
 		}
 		g.policies = append(g.policies, more...)

@@ -276,7 +276,7 @@ func (r *removal) observe(ctx context.Context) (plan.Plan, error) {
 	facts.Package.Version, facts.Package.Flavor = has.Data.Metadata.Version, has.Data.Build.Flavor
 	facts.Package.Architecture, facts.Package.Digest = has.Data.Build.Architecture, has.Digest
 	facts.Package.Connected = has.Connectivity == state.Connected
-	o, refused := newObserver(r.charts, r.record.Own, &facts), reads{}
+	o, refused := newObserver(r.charts, r.record.Own, &facts), r.unread
 	o.refused, o.noHooks, facts.NoHooks = &refused, r.NoUninstallHooks, r.NoUninstallHooks
 	o.kept()
 	if err := o.recorded(ctx, has); err != nil {
