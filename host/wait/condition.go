@@ -74,7 +74,12 @@ func reconciled(o *unstructured.Unstructured) error {
 // hasCondition looks for a status condition by name, in any case as kubectl does. A status that
 // describes an older generation counts for nothing.
 func hasCondition(o *unstructured.Unstructured, name, value string) error {
-	list, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	// A definition that was just created has null for conditions, and gets some soon.
+	conditions, _, err := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")
+	list, isList := conditions.([]any)
+	if err == nil && conditions != nil && !isList {
+		err = fmt.Errorf("a list is wanted, not %T", conditions)
+	}
 	if err != nil {
 		return hopeless{fmt.Errorf("%s has conditions of another form: %w", o.GetName(), err)}
 	}

@@ -1,6 +1,7 @@
 package wait
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -84,6 +85,22 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%q: %v", tc.text, err)
 		case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
 			t.Errorf("%q: got %v, want %q in it", tc.text, err, tc.want)
+		}
+	}
+}
+
+// The API server gives a new CustomResourceDefinition null for conditions: that is waited out, and not the
+// end of the wait as a status of another form is.
+func TestConditionsToCome(t *testing.T) {
+	c, err := parseCondition("Established")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for conditions, end := range map[string]bool{"null": false, "[]": false, "soon": true, "{Established: true}": true} {
+		err := c.met(object(t, "apiVersion: v1\nkind: Thing\nmetadata: {name: new}\nstatus: {conditions: "+conditions+"}\n"))
+		var hopeless hopeless
+		if err == nil || errors.As(err, &hopeless) != end {
+			t.Errorf("%s: got %v, want the end of the wait: %t", conditions, err, end)
 		}
 	}
 }
