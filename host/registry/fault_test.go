@@ -108,7 +108,12 @@ func TestTunnelBreaksMidway(t *testing.T) {
 	ref := s.image(t, "a.test/x:1", s.layer(t, 1, 4<<20), s.layer(t, 2, 20<<20))
 	way := &way{address: wire.Address()}
 	wire.After(10<<20, wire.Cut)
-	result := push(t, open(t, registry.Options{Address: "127.0.0.1:31999", Tunnel: way.open}), s.content(t), ref)
+	client := open(t, registry.Options{Address: "127.0.0.1:31999", Tunnel: way.open})
+	// One blob at a time, so that no more than one answer is under way when the wire is cut.
+	result, err := client.Push(t.Context(), registry.PushOptions{Images: []image.Reference{ref}, Content: s.content(t), Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if way.opened != 2 || way.worst != 1 {
 		t.Errorf("opened %d tunnels, %d at once", way.opened, way.worst)
 	}

@@ -122,6 +122,8 @@ func TestLostRegistry(t *testing.T) {
 			w := r.Wire(t)
 			s := newSite(t)
 			s.common.Retries, s.common.Patience = 1, host.Patience{Backoff: 200 * time.Millisecond, Stall: time.Second}
+			// The wire may stall when all of a blob is sent, and what is waited for is that it is stored.
+			s.common.Patience.Commit = 2 * time.Second
 			s.init(w.Address(), "u", "p")
 			var began time.Time
 			w.After(10<<20, func() { began = time.Now(); tt.lose(t, r, w) })
