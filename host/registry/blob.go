@@ -10,7 +10,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/zarf-host/zarf-host/host/bundle"
 	"github.com/zarf-host/zarf-host/host/image"
-	"golang.org/x/sync/semaphore"
 	"oras.land/oras-go/v2/registry"
 )
 
@@ -160,7 +159,6 @@ func (p *push) mount(ctx context.Context, s *session, b *wantedBlob, repository 
 // upload walks through the package once and uploads the blobs that come by.
 func (p *push) upload(ctx context.Context, s *session, wanted []*wantedBlob) error {
 	work := newPool(ctx, p.opts.Concurrency)
-	memory := semaphore.NewWeighted(bufferBytes)
 	byPath := map[string]*wantedBlob{}
 	for _, b := range wanted {
 		if data, ok := p.opts.Content.kept[b.Digest]; ok {
@@ -175,34 +173,13 @@ func (p *push) upload(ctx context.Context, s *session, wanted []*wantedBlob) err
 		return work.wait(nil)
 	}
 	isWanted := func(path string) bool { return byPath[path] != nil }
-	fromUpload := false
-	err := p.opts.Content.source.Walk(work.ctx, isWanted, func(f bundle.File, r io.Reader) (err error) {
-		defer func() { fromUpload = err != nil }()
-		b := byPath[f.Path]
-		if f.Size > bufferable {
-			return work.here(func(ctx context.Context) error { return p.fromPackage(ctx, s, b, r) })
-		}
-		if err := memory.Acquire(work.ctx, f.Size); err != nil {
-			return err
-		}
-		data := make([]byte, f.Size)
-		if err := readAll(r, data); err != nil {
-			memory.Release(f.Size)
-			return &sourceError{err}
-		}
-		err = work.start(func(ctx context.Context) error {
-			defer memory.Release(f.Size)
-			return p.fromMemory(ctx, s, b, data)
-		})
-		if err != nil {
-			memory.Release(f.Size)
-		}
-		return err
-	})
-	if err != nil && !fromUpload {
-		err = &sourceError{err}
-	}
-	return work.wait(err)
+	return work.wait(work.eachFile(p.opts.Content.source, isWanted,
+		func(ctx context.Context, f bundle.File, r io.Reader) error {
+			return p.fromPackage(ctx, s, byPath[f.Path], r)
+		},
+		func(ctx context.Context, f bundle.File, data []byte) error {
+			return p.fromMemory(ctx, s, byPath[f.Path], data)
+		}))
 }
 
 // readAll fills data and reads on to the end, where the package says whether the bytes are right.

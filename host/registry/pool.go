@@ -2,10 +2,13 @@ package registry
 
 import (
 	"context"
+	"io"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/zarf-host/zarf-host/host/bundle"
 )
 
 // tolerated is how many requests of a pool a registry may refuse for the moment before the pool stops.
@@ -56,6 +59,42 @@ func (p *pool) tolerate(err error) error {
 	defer p.mu.Unlock()
 	if p.refused = append(p.refused, err); len(p.refused) < tolerated {
 		return nil
+	}
+	return err
+}
+
+// eachFile walks through a package once: small files are read into memory and handled several at once,
+// large ones as they come by. It returns what ended the walk; see wait.
+func (p *pool) eachFile(source BlobSource, wanted func(path string) bool,
+	large func(ctx context.Context, f bundle.File, r io.Reader) error,
+	small func(ctx context.Context, f bundle.File, data []byte) error,
+) error {
+	memory := semaphore.NewWeighted(bufferBytes)
+	handled := false // what failed is not the package
+	err := source.Walk(p.ctx, wanted, func(f bundle.File, r io.Reader) (err error) {
+		defer func() { handled = err != nil }()
+		if f.Size > bufferable {
+			return p.here(func(ctx context.Context) error { return large(ctx, f, r) })
+		}
+		if err := memory.Acquire(p.ctx, f.Size); err != nil {
+			return err
+		}
+		data := make([]byte, f.Size)
+		if err := readAll(r, data); err != nil {
+			memory.Release(f.Size)
+			return &sourceError{err}
+		}
+		err = p.start(func(ctx context.Context) error {
+			defer memory.Release(f.Size)
+			return small(ctx, f, data)
+		})
+		if err != nil {
+			memory.Release(f.Size)
+		}
+		return err
+	})
+	if err != nil && !handled {
+		err = &sourceError{err}
 	}
 	return err
 }

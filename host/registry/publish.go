@@ -13,7 +13,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/semaphore"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -172,45 +171,19 @@ func (p *publishing) files(ctx context.Context, s *session, missing map[digest.D
 		}
 	}
 	work := newPool(ctx, p.opts.Concurrency)
-	memory := semaphore.NewWeighted(bufferBytes)
 	sent := make(chan digest.Digest, len(paths))
-	fromUpload := false
-	err := p.opts.Source.Walk(work.ctx, func(path string) bool { return paths[path] }, func(f bundle.File, r io.Reader) (err error) {
-		defer func() { fromUpload = err != nil }()
+	upload := func(ctx context.Context, f bundle.File, content io.Reader) error {
 		d := fileDescriptor(f)
-		upload := func(content io.Reader) func(context.Context) error {
-			return func(ctx context.Context) error {
-				if err := p.send(ctx, s, d, content); err != nil {
-					return fmt.Errorf("uploading %q: %w", f.Path, err)
-				}
-				sent <- d.Digest
-				return nil
-			}
+		if err := p.send(ctx, s, d, content); err != nil {
+			return fmt.Errorf("uploading %q: %w", f.Path, err)
 		}
-		if f.Size > bufferable {
-			return work.here(upload(r))
-		}
-		if err := memory.Acquire(work.ctx, f.Size); err != nil {
-			return err
-		}
-		data := make([]byte, f.Size)
-		if err := readAll(r, data); err != nil {
-			memory.Release(f.Size)
-			return &sourceError{err}
-		}
-		err = work.start(func(ctx context.Context) error {
-			defer memory.Release(f.Size)
-			return upload(bytes.NewReader(data))(ctx)
-		})
-		if err != nil {
-			memory.Release(f.Size)
-		}
-		return err
-	})
-	if err != nil && !fromUpload {
-		err = &sourceError{err}
+		sent <- d.Digest
+		return nil
 	}
-	err = work.wait(err)
+	err := work.wait(work.eachFile(p.opts.Source, func(path string) bool { return paths[path] }, upload,
+		func(ctx context.Context, f bundle.File, data []byte) error {
+			return upload(ctx, f, bytes.NewReader(data))
+		}))
 	close(sent)
 	for d := range sent {
 		p.there[d] = true
