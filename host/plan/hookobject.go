@@ -2,8 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/zarf-host/zarf-host/host/object"
 )
@@ -56,21 +54,28 @@ func hooksLeft(p *Plan, f Facts) {
 	if !f.NoHooks {
 		return
 	}
-	going := map[object.Release]bool{}
-	for _, r := range p.Prune.Releases {
-		going[r.Release] = true
-	}
-	for _, r := range p.Releases {
-		going[r.Release] = going[r.Release] || r.Anew
-	}
-	for _, r := range slices.SortedFunc(maps.Keys(going), object.Release.Compare) {
-		if !going[r] {
-			continue
-		}
+	for _, r := range p.uninstalls() {
 		for _, hook := range f.Releases[r].UninstallHooks {
 			if _, lives := f.Live[hook.Key()]; lives {
 				p.Warnings = append(p.Warnings, fmt.Sprintf("%s, which an uninstall hook of release %s created before, stays: delete it by hand", hook, r))
 			}
 		}
 	}
+}
+
+// uninstalls returns the releases that are uninstalled, as far as they are there: for good, or to be
+// installed anew.
+func (p Plan) uninstalls() []object.Release {
+	var out []object.Release
+	for _, r := range p.Prune.Releases {
+		if !r.Missing {
+			out = append(out, r.Release)
+		}
+	}
+	for _, r := range p.Releases {
+		if r.Anew {
+			out = append(out, r.Release)
+		}
+	}
+	return out
 }

@@ -344,17 +344,14 @@ func (n *needs) recovery(p Plan, r Recovery) {
 // prunes adds what it takes to delete objects and to let go of those that are kept.
 func (n *needs) prunes(p Plan) {
 	gone := map[string]bool{}
-	for _, r := range p.Prune.Releases {
-		if r.Missing {
-			continue
-		}
+	for _, r := range p.uninstalls() {
 		gone[r.String()] = true
-		n.uninstall(p, r.Release)
-	}
-	for _, r := range p.Releases {
-		if r.Anew {
-			gone[r.String()] = true
-			n.uninstall(p, r.Release)
+		n.any("", secrets, r.Namespace, "list", "get", "update", "delete")
+		for _, hook := range p.basis.releases[r].UninstallHooks {
+			n.object(hook, "get")
+			if !p.basis.noHooks {
+				n.object(hook, "create", "delete")
+			}
 		}
 	}
 	for _, o := range p.Prune.Objects {
@@ -371,17 +368,6 @@ func (n *needs) prunes(p Plan) {
 	for _, k := range p.Prune.Kept {
 		if k.Object != nil && k.By != byOwner && k.By != byEarlier && gone[k.In] {
 			n.object(*k.Object, "get", "patch")
-		}
-	}
-}
-
-// uninstall adds what it takes to uninstall a release, beside its objects.
-func (n *needs) uninstall(p Plan, r object.Release) {
-	n.any("", secrets, r.Namespace, "list", "get", "update", "delete")
-	for _, hook := range p.basis.releases[r].UninstallHooks {
-		n.object(hook, "get")
-		if !p.basis.noHooks {
-			n.object(hook, "create", "delete")
 		}
 	}
 }
