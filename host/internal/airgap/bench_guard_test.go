@@ -1,7 +1,6 @@
 package airgap_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -10,14 +9,17 @@ import (
 	"github.com/zarf-host/zarf-host/host/internal/guests"
 	"github.com/zarf-host/zarf-host/host/internal/testregistry"
 	"github.com/zarf-host/zarf-host/host/plan"
-	"github.com/zarf-host/zarf-host/host/wasm"
 )
 
 // BenchmarkDeployWithGuard prunes one component of two and brings it back, with the guard and without it
 // in turn. The guard is loaded as often as a person loads it, once a deployment, from the cache of compiled
 // modules, and is asked where something is pruned.
 func BenchmarkDeployWithGuard(b *testing.B) {
-	module := guardModule(b)
+	root, err := guests.Root()
+	if err != nil {
+		b.Fatal(err)
+	}
+	module := filepath.Join(root, "bin", "plugins", "guard.wasm") // which `make plugins` builds
 	r := testregistry.Start(b, testregistry.Options{})
 	s := newSite(b)
 	s.init(r.Address(), "u", "p")
@@ -30,7 +32,7 @@ func BenchmarkDeployWithGuard(b *testing.B) {
 			if !guarded {
 				return
 			}
-			guard, err := host.LoadPlugin(b.Context(), "guard.wasm", module, host.PluginOptions{
+			guard, err := host.OpenPlugin(b.Context(), module, host.PluginOptions{
 				Config: map[string]any{"data": true}, CacheDir: cache,
 			})
 			if err != nil {
@@ -52,30 +54,4 @@ func BenchmarkDeployWithGuard(b *testing.B) {
 	b.ReportMetric(with.Seconds()/n, "with-s")
 	b.ReportMetric(without.Seconds()/n, "without-s")
 	b.ReportMetric(with.Seconds()/without.Seconds(), "guard-ratio")
-}
-
-// guardModule is the guard as `make plugins` builds it.
-func guardModule(b *testing.B) []byte {
-	b.Helper()
-	code, err := guests.Build(b.Context(), "plugins/guard")
-	if err != nil {
-		b.Fatal(err)
-	}
-	root, err := guests.Root()
-	if err != nil {
-		b.Fatal(err)
-	}
-	manifest, err := os.ReadFile(filepath.Join(root, "plugins", "guard", "plugin.yaml"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	meta, err := wasm.ParseManifest(manifest)
-	if err != nil {
-		b.Fatal(err)
-	}
-	module, err := wasm.Annotate(code, meta)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return module
 }
