@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +8,7 @@ import (
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/plan"
 	"github.com/zarf-host/zarf-host/host/spec"
-	"github.com/zarf-host/zarf-host/plugins/sdk"
+	"github.com/zarf-host/zarf-host/plugins/internal/plugintest"
 )
 
 func TestJudgePackage(t *testing.T) {
@@ -41,7 +39,7 @@ func TestJudgePackage(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			res := ask(t, hook.Request{ID: "r1", Hook: hook.PreDeploy, Time: time.Unix(1, 0), Config: tt.config,
+			res := plugintest.Judge(judge).Ask(t, hook.Request{ID: "r1", Hook: hook.PreDeploy, Time: time.Unix(1, 0), Config: tt.config,
 				Package: &hook.Package{Metadata: spec.Metadata{Name: tt.name}, Source: tt.source}})
 			if want := len(tt.found) > 0; (res.Verdict == hook.Deny) != want || (res.Verdict == hook.Allow) == want {
 				t.Errorf("verdict is %s", res.Verdict)
@@ -60,7 +58,7 @@ func TestJudgePackage(t *testing.T) {
 
 func TestJudgeCollisions(t *testing.T) {
 	config := map[string]any{"verdicts": map[string]any{"package-name": "deny", "downgrade": "warn", "object": "allow", "flavor-change": "deny"}}
-	res := ask(t, hook.Request{ID: "r1", Hook: hook.Collision, Time: time.Unix(1, 0), Config: config, Collisions: []hook.Conflict{
+	res := plugintest.Judge(judge).Ask(t, hook.Request{ID: "r1", Hook: hook.Collision, Time: time.Unix(1, 0), Config: config, Collisions: []hook.Conflict{
 		{ID: "package-name/shop", Kind: "package-name", Verdict: hook.Warn},
 		{ID: "downgrade/shop", Kind: "downgrade", Verdict: hook.Warn},
 		{ID: "release-name/web/front", Kind: "release-name", Verdict: hook.Deny},
@@ -94,24 +92,6 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// ask puts a request to the plugin as the host does, and reads the answer as the host does.
-func ask(t *testing.T, req hook.Request) hook.Response {
-	t.Helper()
-	in, err := json.Marshal(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := sdk.Run(bytes.NewReader(in), &out, judge); err != nil {
-		t.Fatal(err)
-	}
-	res, err := hook.DecodeResponse(out.Bytes(), req.Expect())
-	if err != nil {
-		t.Fatalf("the host refuses %s: %v", out.Bytes(), err)
-	}
-	return res
-}
-
 func TestJudgeRefusesBadConfig(t *testing.T) {
 	for config, want := range map[string]string{
 		`{}`:                                     "has no rule",
@@ -134,11 +114,11 @@ func TestJudgeRefusesBadConfig(t *testing.T) {
 		`{"verdicts":{"objects":"deny"}}`:        `no collision of kind "objects"`,
 		`{"verdicts":{"object":"Deny"}}`:         "none of allow, warn and deny",
 	} {
-		refuses(t, `{"apiVersion":"hooks.zarf-host.dev/v1","id":"r1","hook":"pre-deploy","package":{"metadata":{"name":"a"}},"config":`+config+`}`, want)
+		plugintest.Judge(judge).Refuses(t, `{"apiVersion":"hooks.zarf-host.dev/v1","id":"r1","hook":"pre-deploy","package":{"metadata":{"name":"a"}},"config":`+config+`}`, want)
 	}
 	const fine = `"config":{"names":["a"]}}`
-	refuses(t, `{"apiVersion":"hooks.zarf-host.dev/v1","id":"r1","hook":"pre-deploy",`+fine, "names no package")
-	refuses(t, `{"apiVersion":"hooks.zarf-host.dev/v1","id":"r1","hook":"pre-prune",`+fine, "is not judged here")
+	plugintest.Judge(judge).Refuses(t, `{"apiVersion":"hooks.zarf-host.dev/v1","id":"r1","hook":"pre-deploy",`+fine, "names no package")
+	plugintest.Judge(judge).Refuses(t, `{"apiVersion":"hooks.zarf-host.dev/v1","id":"r1","hook":"pre-prune",`+fine, "is not judged here")
 }
 
 // A tag may have capitals, a repository may not.
@@ -147,14 +127,5 @@ func TestCheckSource(t *testing.T) {
 		if err := checkSource(p); err != nil {
 			t.Errorf("%s: %v", p, err)
 		}
-	}
-}
-
-// refuses checks that a request gets an error and no answer, which the host takes as a deny.
-func refuses(t *testing.T, in, want string) {
-	t.Helper()
-	var out bytes.Buffer
-	if err := sdk.Run(strings.NewReader(in), &out, judge); err == nil || !strings.Contains(err.Error(), want) || out.Len() > 0 {
-		t.Errorf("%s: error is %v, output %q, wanted %q", in, err, out.String(), want)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zarf-host/zarf-host/host/hook"
+	"github.com/zarf-host/zarf-host/plugins/internal/plugintest"
 	"github.com/zarf-host/zarf-host/plugins/sdk"
 )
 
@@ -51,19 +51,7 @@ func TestJudge(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			req := request(t, objects(), tt.config)
-			in, err := json.Marshal(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out bytes.Buffer
-			if err := sdk.Run(bytes.NewReader(in), &out, judge); err != nil {
-				t.Fatal(err)
-			}
-			res, err := hook.DecodeResponse(out.Bytes(), req.Expect())
-			if err != nil {
-				t.Fatalf("the host refuses %s: %v", out.Bytes(), err)
-			}
-			checkResponse(t, res, tt.verdict, tt.found, tt.kept)
+			checkResponse(t, plugintest.Judge(judge).Ask(t, req), tt.verdict, tt.found, tt.kept)
 		})
 	}
 }
@@ -119,10 +107,7 @@ func TestJudgeRefusesBadConfig(t *testing.T) {
 		`{"allow":["Secret/default/"]}`:  "empty name",
 	} {
 		in := `{"apiVersion":"hooks.zarf-host.dev/v1","id":"r1","hook":"pre-prune","config":` + config + `}`
-		var out bytes.Buffer
-		if err := sdk.Run(strings.NewReader(in), &out, judge); err == nil || !strings.Contains(err.Error(), want) || out.Len() > 0 {
-			t.Errorf("%s: error is %v, output %q, wanted %q", config, err, out.String(), want)
-		}
+		plugintest.Judge(judge).Refuses(t, in, want)
 	}
 }
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,7 +8,7 @@ import (
 
 	"github.com/zarf-host/zarf-host/host/hook"
 	"github.com/zarf-host/zarf-host/host/spec"
-	"github.com/zarf-host/zarf-host/plugins/sdk"
+	"github.com/zarf-host/zarf-host/plugins/internal/plugintest"
 )
 
 func deployed() hook.Request {
@@ -52,7 +50,7 @@ func TestJudge(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.request.Config = tt.config
-			res := ask(t, tt.request)
+			res := plugintest.Judge(judge).Ask(t, tt.request)
 			if res.Verdict != hook.Allow {
 				t.Errorf("verdict is %s: a report does not object", res.Verdict)
 			}
@@ -76,29 +74,11 @@ func TestJudgeShortensLongLists(t *testing.T) {
 	for i := range 1000 {
 		req.Result.Releases = append(req.Result.Releases, hook.ReleaseResult{Namespace: "a", Name: fmt.Sprint(i), Outcome: "Succeeded"})
 	}
-	res := ask(t, req)
+	res := plugintest.Judge(judge).Ask(t, req)
 	// The summary and three components come first.
 	if len(res.Findings) != maxShown+1 || res.Findings[maxShown].Message != "and 804 more" {
 		t.Errorf("%d findings, the last is %+v", len(res.Findings), res.Findings[len(res.Findings)-1])
 	}
-}
-
-// ask puts a request to the plugin as the host does, and reads the answer as the host does.
-func ask(t *testing.T, req hook.Request) hook.Response {
-	t.Helper()
-	in, err := json.Marshal(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := sdk.Run(bytes.NewReader(in), &out, judge); err != nil {
-		t.Fatal(err)
-	}
-	res, err := hook.DecodeResponse(out.Bytes(), req.Expect())
-	if err != nil {
-		t.Fatalf("the host refuses %s: %v", out.Bytes(), err)
-	}
-	return res
 }
 
 func TestJudgeRefusesBadRequests(t *testing.T) {
@@ -110,9 +90,6 @@ func TestJudgeRefusesBadRequests(t *testing.T) {
 		`"result":{"outcome":"Succeeded"}`:         "names no package",
 	} {
 		in := `{"apiVersion":"hooks.zarf-host.dev/v1","id":"r1","hook":"post-deploy",` + rest + `}`
-		var out bytes.Buffer
-		if err := sdk.Run(strings.NewReader(in), &out, judge); err == nil || !strings.Contains(err.Error(), want) || out.Len() > 0 {
-			t.Errorf("%s: error is %v, output %q, wanted %q", in, err, out.String(), want)
-		}
+		plugintest.Judge(judge).Refuses(t, in, want)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zarf-host/zarf-host/host/hook"
+	"github.com/zarf-host/zarf-host/plugins/internal/plugintest"
 	"github.com/zarf-host/zarf-host/plugins/sdk"
 )
 
@@ -151,17 +151,5 @@ func ask(t *testing.T, config map[string]any, going []sdk.Object) (hook.Response
 		t.Fatal(err)
 	}
 	req := hook.Request{ID: "r1", Hook: hook.PrePrune, Time: time.Unix(1, 0), Plan: plan, Config: config}
-	in, err := json.Marshal(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := sdk.Run(bytes.NewReader(in), &out, judge); err != nil {
-		return hook.Response{}, err
-	}
-	res, err := hook.DecodeResponse(out.Bytes(), req.Expect())
-	if err != nil {
-		t.Fatalf("the host refuses %s: %v", out.Bytes(), err)
-	}
-	return res, nil
+	return plugintest.Judge(judge).Try(t, req)
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/zarf-host/zarf-host/host/hook"
-	"github.com/zarf-host/zarf-host/plugins/sdk"
+	"github.com/zarf-host/zarf-host/plugins/internal/plugintest"
 )
 
 // 2026-12-01 is a Tuesday.
@@ -55,7 +53,7 @@ func TestJudge(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				res := ask(t, hook.Request{ID: "r1", Hook: point, Time: at, Config: tt.config})
+				res := plugintest.Judge(judge).Ask(t, hook.Request{ID: "r1", Hook: point, Time: at, Config: tt.config})
 				if tt.message == "" {
 					if res.Verdict != hook.Allow || len(res.Findings) > 0 {
 						t.Errorf("answer is %+v, wanted to be allowed", res)
@@ -69,24 +67,6 @@ func TestJudge(t *testing.T) {
 			})
 		}
 	}
-}
-
-// ask puts a request to the plugin as the host does, and reads the answer as the host does.
-func ask(t *testing.T, req hook.Request) hook.Response {
-	t.Helper()
-	in, err := json.Marshal(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := sdk.Run(bytes.NewReader(in), &out, judge); err != nil {
-		t.Fatal(err)
-	}
-	res, err := hook.DecodeResponse(out.Bytes(), req.Expect())
-	if err != nil {
-		t.Fatalf("the host refuses %s: %v", out.Bytes(), err)
-	}
-	return res
 }
 
 func TestJudgeRefusesBadConfig(t *testing.T) {
@@ -110,16 +90,7 @@ func TestJudgeRefusesBadConfig(t *testing.T) {
 		`{"from":"08:00","to":"09:00","exceptions":[{` + span + `,"action":"deny"},{` + span + `,"action":"allow"}]}`:              "exception 2 allows only what exception 1 denies",
 	} {
 		in := `{"apiVersion":"hooks.zarf-host.dev/v1","id":"r1","hook":"pre-deploy","time":"2026-12-01T08:30:00Z","config":` + config + `}`
-		refuses(t, in, want)
+		plugintest.Judge(judge).Refuses(t, in, want)
 	}
-	refuses(t, `{"apiVersion":"hooks.zarf-host.dev/v1","id":"r1","hook":"pre-deploy","config":{"from":"00:00","to":"24:00"}}`, "no time")
-}
-
-// refuses checks that a request gets an error and no answer, which the host takes as a deny.
-func refuses(t *testing.T, in, want string) {
-	t.Helper()
-	var out bytes.Buffer
-	if err := sdk.Run(strings.NewReader(in), &out, judge); err == nil || !strings.Contains(err.Error(), want) || out.Len() > 0 {
-		t.Errorf("%s: error is %v, output %q, wanted %q", in, err, out.String(), want)
-	}
+	plugintest.Judge(judge).Refuses(t, `{"apiVersion":"hooks.zarf-host.dev/v1","id":"r1","hook":"pre-deploy","config":{"from":"00:00","to":"24:00"}}`, "no time")
 }
