@@ -69,9 +69,8 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("creating a namespace: %v", err)
 	}
-	t.Cleanup(func() {
-		// Another test may have taken the server down, or this one the namespace.
-		_ = c.client.CoreV1().Namespaces().Delete(context.Background(), ns.Name, meta.DeleteOptions{})
+	tidy(t, func(ctx context.Context) error {
+		return c.client.CoreV1().Namespaces().Delete(ctx, ns.Name, meta.DeleteOptions{})
 	})
 	// Until its default service account is there, the namespace takes no pods.
 	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -156,14 +155,32 @@ func (c *Cluster) Allow(t testing.TB, user, namespace string, rules ...rbac.Poli
 	if err != nil {
 		t.Fatalf("creating a cluster role for user %q: %v", user, err)
 	}
-	t.Cleanup(func() { _ = api.ClusterRoles().Delete(context.Background(), role.Name, meta.DeleteOptions{}) })
+	tidy(t, func(ctx context.Context) error {
+		return api.ClusterRoles().Delete(ctx, role.Name, meta.DeleteOptions{})
+	})
 	ref := rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "ClusterRole", Name: role.Name}
 	binding, err := api.ClusterRoleBindings().Create(ctx,
 		&rbac.ClusterRoleBinding{ObjectMeta: named, Subjects: subjects, RoleRef: ref}, meta.CreateOptions{})
 	if err != nil {
 		t.Fatalf("binding cluster role %q to user %q: %v", role.Name, user, err)
 	}
-	t.Cleanup(func() { _ = api.ClusterRoleBindings().Delete(context.Background(), binding.Name, meta.DeleteOptions{}) })
+	tidy(t, func(ctx context.Context) error {
+		return api.ClusterRoleBindings().Delete(ctx, binding.Name, meta.DeleteOptions{})
+	})
+}
+
+// tidyLimit is how long a test's traces may take to be deleted.
+const tidyLimit = 30 * time.Second
+
+// tidy deletes something when the test is over. It may fail: another test may have taken the server down, or
+// this one what is to be deleted.
+func tidy(t testing.TB, remove func(context.Context) error) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), tidyLimit)
+		defer cancel()
+		_ = remove(ctx)
+	})
 }
 
 func write(t testing.TB, cluster *clientcmdapi.Cluster, auth *clientcmdapi.AuthInfo) string {

@@ -2,7 +2,6 @@ package testregistry
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -21,7 +20,7 @@ import (
 // Publish publishes a package that lies on disk as Zarf does, below pkg/, and returns its reference.
 func (r *Registry) Publish(t testing.TB, path string) (ref string) {
 	t.Helper()
-	ctx := context.Background()
+	ctx := t.Context()
 	b, err := bundle.Open(ctx, path, bundle.Options{})
 	if err != nil {
 		t.Fatal(err)
